@@ -99,7 +99,7 @@ def _meaning(config: ModelConfig) -> dict[str, Any]:
         "n_key_heads": config.key_heads,
         "head_size": config.d_head,
         "output_bias": config.has_output_bias,
-        "n_token_types": max(1, config.n_token_types) if config.family == "encoder" else 0,
+        "n_token_types": max(int(config.family == "encoder"), config.n_token_types),
         "rotary": config.rotary if config.positions == "rotary" else None,
     }
 
@@ -248,10 +248,12 @@ def _transposed(weights: Weights, config: ModelConfig) -> Weights:
     }
 
 
-def _with_types(weights: Weights, config: ModelConfig) -> Weights:
-    """BERT always adds a vector of the token's type."""
+def _bert_weights(weights: Weights, config: ModelConfig) -> Weights:
+    """BERT always adds a vector of the token's type. transformers reads a bias of its own for a
+    head that is not tied."""
     none = torch.zeros(1, config.d_model)
-    return {"embedding.types.weight": none, **weights}
+    own = {} if config.tie_embeddings else {"head.own_bias": weights["head.bias"]}
+    return {"embedding.types.weight": none, **weights, **own}
 
 
 def _layers(names: Mapping[str, str], stack: str, theirs: str) -> dict[str, str]:
@@ -312,8 +314,9 @@ TARGETS: dict[str, Target] = {
             "transform.norm": _BERT.token_head.norm,
             "head.weight": f"{_BERT.token_head.decoder}.weight",
             "head.bias": _BERT.token_head.bias,
+            "head.own_bias": f"{_BERT.token_head.decoder}.bias",
             **_layers(_BERT.inside, "encoder", _BERT.layer),
         },
-        _with_types,
+        _bert_weights,
     ),
 }  # fmt: skip

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 from transformer.checkpoint.adapters import (
@@ -45,6 +46,8 @@ from transformer.model.weights import check_surplus, network_with
 from transformer.tokenizer import hf_tokenizers
 from transformer.tokenizer.foreign import SpecialIds
 
+# How far results may differ, in standard deviations: in float32, and in a type that rounds.
+_SAME, _SAME_ROUNDED = 0.02, 0.25
 MAX_LEN = 1024  # the most tokens that a network reads at once, unless told otherwise
 
 
@@ -153,7 +156,8 @@ def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
 def from_memory(theirs: Any, tokenizer: Any, max_len: int = MAX_LEN) -> Checkpoint:
     """Convert a network and a tokenizer of transformers, whose weights are copied.
 
-    Raises CheckpointError with the reason in one sentence.
+    Raises CheckpointError with the reason in one sentence, also for a network that computes
+    something else than its weights say: one with hooks, or with modules that were replaced.
     """
     theirs = getattr(theirs, "_orig_mod", theirs)  # of a compiled network
     name = type(theirs).__name__
@@ -162,13 +166,51 @@ def from_memory(theirs: Any, tokenizer: Any, max_len: int = MAX_LEN) -> Checkpoi
     values = _with_ids(values, special)
     stored = {plain_name(key): x.detach().cpu().clone() for key, x in theirs.state_dict().items()}
     files = TemporaryDirectory()
-    with _reasons(name):
-        tokenizer.save_pretrained(files.name)
-        config = config_of(values, max_len, stored)
-        network, dtypes = _network_with(config, values, stored)
-        checkpoint = _checkpoint(name, values, network, dtypes, Path(files.name))
+    try:
+        with _reasons(name):
+            tokenizer.save_pretrained(files.name)
+            config = config_of(values, max_len, stored)
+            network, dtypes = _network_with(config, values, stored)
+            _check_same_results(theirs, network)
+            checkpoint = _checkpoint(name, values, network, dtypes, Path(files.name))
+    except BaseException:
+        files.cleanup()
+        raise
     weakref.finalize(checkpoint.tokenizer, files.cleanup)  # which may copy them when saved
     return checkpoint
+
+
+@torch.no_grad()
+def _check_same_results(theirs: Any, network: Network) -> None:
+    """Raise ValueError if the network in memory gives other results than the one made of it."""
+    config, training = network.config, [(part, part.training) for part in theirs.modules()]
+    few = [index for index in range(3, config.vocab_size) if index != config.padding_id]
+    ids = torch.tensor([few[:: max(1, len(few) // 4)][:4]])[:, : config.max_len]
+    both = config.family == "encoder-decoder"
+    given = {"input_ids": ids} | ({"decoder_input_ids": ids[:, :1]} if both else {})
+    try:
+        said = theirs.eval()(**{name: x.to(theirs.device) for name, x in given.items()})
+    finally:
+        for part, was in training:
+            part.training = was
+    wanted = _results_of(said).float().cpu()
+    found = network(*given.values()).view(wanted.shape)
+    differs = float((found - wanted).norm() / (wanted.std() * wanted.numel() ** 0.5 + 1e-9))
+    allowed = _SAME if theirs.dtype == torch.float32 else _SAME_ROUNDED
+    if not differs < allowed:
+        raise ValueError(
+            f"its results differ by {differs:.0%} from those of its weights in this project's "
+            "network; it has hooks, a replaced module, or an option that is not read"
+        )
+
+
+def _results_of(said: Any) -> Tensor:
+    """The logits in an output of transformers, or its last hidden states."""
+    if hasattr(said, "start_logits"):
+        return torch.stack([said.start_logits, said.end_logits], dim=-1)
+    names = ("logits", "prediction_logits", "last_hidden_state")
+    results: Tensor = next(said[name] for name in names if name in said)
+    return results
 
 
 @contextmanager

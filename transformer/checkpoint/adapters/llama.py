@@ -168,9 +168,9 @@ def _plain_norms(config: ModelConfig, names: Mapping[str, str]) -> dict[str, Ten
         f"decoder.layers.{layer}.{part}" for layer in range(config.n_layers) for part in names
     ]
     norms = ["decoder.norm", *(name for name in layers if name.endswith(".norm"))]
-    ones, zeros = torch.ones(config.d_model), torch.zeros(config.d_model)
+    kinds = {"weight": torch.ones, "bias": torch.zeros}
     return {
-        f"{name}.{kind}": x for name in norms for kind, x in (("weight", ones), ("bias", zeros))
+        f"{name}.{kind}": made(config.d_model) for name in norms for kind, made in kinds.items()
     }
 
 

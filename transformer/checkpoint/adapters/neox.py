@@ -100,10 +100,15 @@ def _neox(values: Values, max_len: int) -> ModelConfig:
     )
 
 
+def _stored_name(name: str) -> str:
+    """The name in files of GPT-NeoX's head, which transformers calls lm_head in memory."""
+    return name.replace("lm_head.", "embed_out.")
+
+
 def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
     """Rename their weights. Raises ValueError for a missing or an unknown one."""
     kind = KINDS[values["model_type"]]
-    theirs = Stored(stored, kind.prefix, IGNORED)
+    theirs = Stored(stored, kind.prefix, IGNORED, _stored_name if kind.head == "embed_out" else str)
     tables = f"{kind.tokens}.weight", f"{kind.head}.weight"
     ours = embedding_and_head(theirs, config, values, *tables)
     for layer in range(config.n_layers):
