@@ -1,11 +1,13 @@
 """Every module that can be run says how, and what a command prints to be run can be run."""
 
+import ast
 import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -45,47 +47,100 @@ def run(line: str) -> subprocess.CompletedProcess[str]:
     return prefork.run([sys.executable, *more], env={**os.environ, "GOMP_SPINCOUNT": "20000"})
 
 
-# Each in a fork of one process, which has imported what takes long, and without its slow end.
+# Each in a fork of one process, which has imported what takes long; ended once its command line is
+# parsed.
 WALK = """
-import json, os, runpy, sys
+import argparse, json, os, runpy, sys
 import transformer.serve, transformer.training.loop
-for name, command in json.loads(sys.argv[1]):
+parse = argparse.ArgumentParser.parse_args
+def parse_alone(*given, **more):
+    parse(*given, **more)
+    sys.stdout.flush()
+    os._exit(0)
+argparse.ArgumentParser.parse_args = parse_alone
+statuses = []
+for number, words in enumerate(json.loads(sys.argv[1])):
     if os.fork():
-        os.wait()
+        statuses.append(os.wait()[1])
         continue
-    out = os.open(os.path.join(sys.argv[2], name.replace("/", "+")), os.O_CREAT | os.O_WRONLY)
+    out = os.open(os.path.join(sys.argv[2], str(number)), os.O_CREAT | os.O_WRONLY)
     os.dup2(out, 1)
     os.dup2(out, 2)
-    _, *words = command.split()
-    sys.argv = [words[-1], "--help"]
     code = "went on"
     try:
         if words[0] == "-m":
+            sys.argv = words[1:]
             sys.modules.pop(words[1], None)
             runpy.run_module(words[1], run_name="__main__", alter_sys=True)
         else:
+            sys.argv = words
             runpy.run_path(words[0], run_name="__main__")
     except SystemExit as end:
         code = end.code
+    except BaseException as error:
+        code = repr(error)
     finally:
         if code:
             print(code)
         sys.stdout.flush()
-        os._exit(0)
+        os._exit(bool(code))
+print(json.dumps(statuses))
 """
+
+
+def walked(commands: Iterable[Sequence[str]], folder: Path) -> list[tuple[int, str]]:
+    """The status of each command, which begins with "python", and what it prints until its command
+    line is parsed.
+    """
+    asked = json.dumps([words[1:] for words in commands])
+    done = run(shlex.join(["python", "-c", WALK, asked, str(folder)]))
+    assert done.returncode == 0, done.stderr
+    statuses = json.loads(done.stdout)
+    return [(status, (folder / str(n)).read_text("utf-8")) for n, status in enumerate(statuses)]
 
 
 def test_every_module_that_can_be_run_has_help(tmp_path):
     names = ["app.py", "deploy/space.py", *runnable()]
     assert {"transformer/serve.py", "benchmarks/page.py"} < set(names)
-    asked = json.dumps([(name, typed(name)) for name in names])
-    done = run(shlex.join(["python", "-c", WALK, asked, str(tmp_path)]))
-    assert done.returncode == 0, done.stderr
-    for name in names:
-        printed = (tmp_path / name.replace("/", "+")).read_text(encoding="utf-8")
+    helps = walked([[*typed(name).split(), "--help"] for name in names], tmp_path)
+    for name, (status, printed) in zip(names, helps, strict=True):
+        assert status == 0
         assert printed.startswith(f"usage: {typed(name)} [-h]"), printed
         assert "show this help message and exit" in printed
         assert "went on" not in printed
+
+
+def printed_commands() -> Iterator[tuple[str, list[str]]]:
+    """(place, words) of each command that a document, a card or a docstring tells to type."""
+    documents = (*ROOT.glob("*.md"), *ROOT.glob("[dc]*/**/*.md"))
+    for path in documents:
+        text = path.read_text(encoding="utf-8")
+        fences = re.findall(r"^( *`{3,})\n(.*?)^\1$", text, re.MULTILINE | re.DOTALL)
+        lines = "\n".join(body for _, body in fences).replace("\\\n", " ").splitlines()
+        prose = re.sub(r"^( *`{3,}).*?^\1$", "", text, flags=re.MULTILINE | re.DOTALL)
+        for line in (*lines, *(" ".join(span.split()) for span in re.findall("`([^`]+)`", prose))):
+            for command in line.split(" && "):
+                if re.match(r"(\.venv/bin/)?python (-m )?[^ -]", command):
+                    yield path.relative_to(ROOT).as_posix(), shlex.split(command, comments=True)
+    for path in (*ROOT.glob("tools/*.py"), *map(ROOT.joinpath, runnable())):
+        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        usage = docstring.partition("\n\n")[2]
+        for line in re.findall(r"^ *(python [^\[\]|\n]+?)(?: {4,}.*)?$", usage, re.MULTILINE):
+            yield path.relative_to(ROOT).as_posix(), shlex.split(line, comments=True)
+
+
+def test_every_printed_command_is_accepted_as_it_stands(tmp_path):
+    """A module may be named alone ("`python -m transformer`"), without its arguments."""
+    refused, places = [], {}
+    for place, words in printed_commands():
+        places[tuple(words[: words.index(">")] if ">" in words else words)] = place
+    assert len(places) > 50
+    answers = walked(places, tmp_path)
+    for (words, place), (status, printed) in zip(places.items(), answers, strict=True):
+        is_name = len(words) == 3 and "the following arguments are required" in printed
+        if status and not is_name:
+            refused.append((place, words, printed))
+    assert refused == []
 
 
 def test_the_command_that_scores_a_training_can_be_run_as_it_is_printed(
