@@ -35,6 +35,7 @@ const BY_HAND = {
   "server/static/gradio.js": "Gradio's own boxes, tabs and buttons",
   "server/static/phone.js": "mounts the page of a phone",
   "server/static/terms.js": "marks words in the texts of others",
+  "browser/worker.js": "hears that a call is cancelled",
   "views/export/exports.js": "saves pictures of every part",
   "views/export/static/open.js": "unpacks the saved page's script",
   "views/export/static/page.js": "mounts the saved page",
@@ -76,7 +77,7 @@ export default [
     rules: { "no-restricted-syntax": "off" },
   },
   {
-    files: ["tests/static/*.js"],
+    files: ["tests/static/*.js", "tests/browser_engine/*.js"],
     languageOptions: { globals: globals.node },
   },
   {

@@ -1,0 +1,88 @@
+// The products of kernel.c (WebAssembly with SIMD), and the memory that holds a network's weights.
+
+/** @import { Tensor, Linear } from "./types.d.ts" */
+
+const PAGE = 2 ** 16;
+
+// One network's memory: weights in the type they are stored in, then scratch. Arrays of it are
+// made after the last `allocate`, which may move it.
+export class Kernel {
+  /**
+   * bytes: of kernel.wasm.
+   * @param {BufferSource} bytes
+   */
+  static async from(bytes) {
+    const { instance } = await WebAssembly.instantiate(bytes, {});
+    return new Kernel(instance.exports);
+  }
+
+  /** @param {any} exports */
+  constructor({ memory, multiply, widen, __heap_base: base }) {
+    /** @type {WebAssembly.Memory} */
+    this.memory = memory;
+    this._multiply = multiply;
+    this._widen = widen;
+    this._end = Math.ceil(base.value / 16) * 16;
+    this._rows = 0; // scratch of multiply, and its numbers
+    this._nRows = 0;
+  }
+
+  /**
+   * The address of so many bytes, a multiple of 16.
+   * @param {number} count
+   */
+  allocate(count) {
+    const address = this._end;
+    this._end += Math.ceil(count / 16) * 16;
+    const missing = this._end - this.memory.buffer.byteLength;
+    if (missing > 0) this.memory.grow(Math.ceil(missing / PAGE));
+    return address;
+  }
+
+  // Bytes of weights and scratch.
+  get size() {
+    return this.memory.buffer.byteLength;
+  }
+
+  /** @param {number} address @param {number} count */
+  floats(address, count) {
+    return new Float32Array(this.memory.buffer, address, count);
+  }
+
+  /** Room for `count` float32. @param {number} count */
+  scratch(count) {
+    return this.allocate(4 * count);
+  }
+
+  /** Prepare for maps of so many inputs. @param {number} nIn */
+  reserve(nIn) {
+    if (4 * nIn <= this._nRows) return;
+    this._nRows = 4 * nIn;
+    this._rows = this.scratch(this._nRows);
+  }
+
+  /**
+   * A tensor's numbers from `first` on, as float32 in new memory outside.
+   * @param {Tensor} tensor
+   * @param {number} first a multiple of 4, as count
+   * @param {number} count at most 4 times the largest nIn reserved
+   */
+  numbers({ address, type }, first = 0, count = 4) {
+    const from = address + first * (type === 0 ? 4 : 2);
+    const values = new Float32Array(count);
+    for (let at = 0; at < count; at += this._nRows) {
+      const some = Math.min(this._nRows, count - at);
+      this._widen(from + at * (type === 0 ? 4 : 2), type, some, this._rows);
+      values.set(this.floats(this._rows, some), at);
+    }
+    return values;
+  }
+
+  /**
+   * y = W x + bias for n vectors, one behind the other, both in this memory.
+   * @type {(linear: Linear, x: Float32Array, n: number, y: Float32Array) => void}
+   */
+  multiply({ weight: { address, type }, bias, nOut, nIn }, x, n, y) {
+    this._multiply(address, type, bias, nOut, nIn, x.byteOffset, n, y.byteOffset, this._rows);
+  }
+}

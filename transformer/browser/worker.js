@@ -1,0 +1,120 @@
+// The engine in a Web Worker, so that the page never waits; on the page itself where workers are refused
+// (a page from file://). Both answer the same calls.
+
+import { known, speak } from "../web/messages.js";
+
+/** @import { Handlers, Caller, CallMessage, ReplyMessage, WorkerPort } from "./types.d.ts" */
+
+/**
+ * A value whose arrays are not views of larger memory, which would all be sent.
+ * @param {any} value
+ * @returns {any}
+ */
+const compact = (value) => {
+  if (ArrayBuffer.isView(value))
+    return value.byteLength < value.buffer.byteLength ? /** @type {any} */ (value).slice() : value;
+  if (Array.isArray(value)) return value.map(compact);
+  if (value?.constructor !== Object) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, compact(part)]));
+};
+
+/**
+ * Answer calls that arrive in a worker.
+ * @param {Handlers} handlers by name
+ * @param {WorkerPort} [scope] the worker's own
+ */
+export const serve = (handlers, scope = /** @type {any} */ (globalThis)) => {
+  /** @type {Map<number, AbortController>} */
+  const running = new Map();
+  const reply = (/** @type {ReplyMessage} */ message) => scope.postMessage(compact(message));
+  scope.onmessage = async ({ data: message }) => {
+    if (message.type === "speak") return speak(message.known);
+    if (message.type === "cancel") return running.get(message.id)?.abort();
+    const { id, name, data } = message;
+    const stop = new AbortController();
+    running.set(id, stop);
+    try {
+      const progress = (/** @type {any} */ value) => reply({ type: "progress", id, value });
+      const value = await handlers[name](data, { progress, signal: stop.signal });
+      reply({ type: "result", id, value });
+    } catch (error) {
+      reply({ type: "error", id, message: error.message });
+    }
+    running.delete(id);
+  };
+  reply({ type: "ready" });
+};
+
+/**
+ * Calls that are answered on the page itself.
+ * @param {Handlers} handlers
+ * @returns {Caller}
+ */
+export const onPage = (handlers) => ({
+  isWorker: false,
+  call: async (name, data, { progress = () => {}, signal = new AbortController().signal } = {}) =>
+    handlers[name](data, { progress, signal }),
+  end: () => {},
+});
+
+/**
+ * Calls that a worker answers once it is ready. Rejects if it cannot start.
+ * @param {Worker} worker
+ * @returns {Promise<Caller>}
+ */
+export const toWorker = (worker) =>
+  new Promise((resolve, reject) => {
+    /** @type {Map<number, {resolve: (value: any) => void, reject: (error: Error) => void, progress: (value: any) => void}>} */
+    const waiting = new Map();
+    let count = 0;
+    const post = (/** @type {CallMessage} */ message) => worker.postMessage(message);
+    const fail = (/** @type {string} */ message) => {
+      reject(new Error(message));
+      for (const call of waiting.values()) call.reject(new Error(message));
+      waiting.clear();
+    };
+    /** @type {Caller} */
+    const caller = {
+      isWorker: true,
+      call: (name, data, { progress = () => {}, signal } = {}) =>
+        new Promise((done, failed) => {
+          count += 1;
+          const id = count;
+          waiting.set(id, { resolve: done, reject: failed, progress });
+          post({ type: "call", id, name, data });
+          signal?.addEventListener("abort", () => post({ type: "cancel", id }), { once: true });
+          if (signal?.aborted) post({ type: "cancel", id });
+        }),
+      end: () => {
+        worker.terminate();
+        fail("ended");
+      },
+    };
+    worker.onerror = ({ message }) => fail(message ?? "");
+    worker.onmessage = ({ data: message }) => {
+      const reply = /** @type {ReplyMessage} */ (message);
+      if (reply.type === "ready") {
+        post({ type: "speak", known });
+        return resolve(caller);
+      }
+      const call = waiting.get(reply.id);
+      if (reply.type === "progress") return call?.progress(reply.value);
+      waiting.delete(reply.id);
+      if (reply.type === "result") call?.resolve(reply.value);
+      else call?.reject(new Error(reply.message));
+    };
+  });
+
+/**
+ * Start the engine in a module worker, or on the page if that is refused.
+ * @param {string | URL} script of a worker that calls `serve`; a Blob URL in a page of one file
+ * @param {() => Handlers | Promise<Handlers>} handlersOfPage
+ * @returns {Promise<Caller>}
+ */
+export const start = async (script, handlersOfPage) => {
+  try {
+    return await toWorker(new Worker(script, { type: "module" }));
+  } catch {
+    return onPage(await handlersOfPage());
+  }
+};
