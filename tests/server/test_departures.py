@@ -15,9 +15,8 @@ import httpx
 import psutil
 import pytest
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
 from kit import aio
-from starlette.routing import Mount
+from kit.routes import filled, routes_of
 
 from transformer import Model
 from transformer.server import application
@@ -31,6 +30,8 @@ pytestmark = pytest.mark.slow
 
 DEPARTURES, AT_ONCE = 2_000, 40
 TEXT = {"model": "tiny", "text": "The fox", "method": "greedy", "length": 12}
+# No connection rests: the server closes one after 5 s, which a busy machine may take.
+CLIENT: Any = {"timeout": 60, "limits": httpx.Limits(max_keepalive_connections=0)}
 BODIES: dict[str, Any] = {
     "runs": TEXT,
     "batches": {"model": "tiny", "lines": "The fox\nThe bird sang"},
@@ -65,36 +66,20 @@ def served(service: Service) -> Iterator[tuple[FastAPI, str]]:
 
 def requests_of(app: FastAPI, known: dict[str, str]) -> list[bytes]:
     """One request of every route and method, as it is sent."""
+    *own, _ = app.router.routes  # without Gradio's
+    values = {"name": "generate", "event": "0" * 32, "code": known["CODE"]}
+    query = "?run=RUN&batch=BATCH&model=tiny&site=decoder.0.self"
     found = list[bytes]()
-    routes = [("", each) for each in app.routes]
-    routes += [
-        (mount.path, each)
-        for mount in app.routes
-        if isinstance(mount, Mount) and mount.path == RESOURCES
-        for each in mount.app.routes
-    ]
-    for prefix, route in routes:
-        if not isinstance(route, APIRoute) or "{name:path}" in route.path:
-            continue
-        for method in route.methods - {"HEAD"}:
-            path = prefix + route.path.format_map(
-                {"name": "generate", "event": "0" * 32, "code": known["CODE"]}
-            )
-            body = b""
-            if method == "POST":
-                name = path.rsplit("/", 1)[-1]
-                body = filled(json.dumps(BODIES.get(name, BODIES[""])), known).encode()
-            elif prefix:
-                path += filled("?run=RUN&batch=BATCH&model=tiny&site=decoder.0.self", known)
-            found.append(request(method, path, body))
-    found += [request("GET", path) for path in ("/config", "/gradio_api/info", "/theme.css")]
+    for route, methods in routes_of(own):
+        path = filled(route, values)
+        for method in methods - {"HEAD"} or {"GET"}:
+            name = path.rsplit("/", 1)[-1]
+            body = json.dumps(BODIES.get(name, BODIES[""])) if method == "POST" else ""
+            path += query if method == "GET" and path.startswith(RESOURCES) else ""
+            for sign, value in known.items():
+                path, body = path.replace(sign, value), body.replace(sign, value)
+            found.append(request(method, path, body.encode()))
     return found
-
-
-def filled(text: str, known: dict[str, str]) -> str:
-    for name, value in known.items():
-        text = text.replace(name, value)
-    return text
 
 
 def request(method: str, path: str, body: bytes = b"") -> bytes:
@@ -122,7 +107,7 @@ async def depart(url: str, requests: list[bytes]) -> None:
     earlier = request("GET", f"/{MODULES.address(PLOTLY_JS)}")
 
     async def some() -> None:
-        async with httpx.AsyncClient(base_url=url, timeout=60) as client:
+        async with httpx.AsyncClient(base_url=url, **CLIENT) as client:
             for number in numbers:
                 sent = requests[number % len(requests)]
                 sent = sent.replace(b"SESSION", f"{number:07}".encode())
@@ -150,7 +135,7 @@ def left_over(client: httpx.Client) -> dict[str, Any]:
 
 def test_two_thousand_departures_leave_nothing_behind(tiny_model: Model) -> None:
     service = Service([tiny_model])
-    with served(service) as (app, url), httpx.Client(base_url=url, timeout=60) as client:
+    with served(service) as (app, url), httpx.Client(base_url=url, **CLIENT) as client:
         run, batch = service.example("tiny")
         code = client.post("resources/class/open", json={}).json()["code"]
         requests = requests_of(app, {"RUN": run, "BATCH": batch, "CODE": code})

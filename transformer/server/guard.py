@@ -52,18 +52,21 @@ SESSION = "x-session"  # the header by which the page's script says whose reques
 JSON, LINES = "application/json", "application/x-ndjson"
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 LINKS = [f"/{one['name']}" for one in read_tour()["link"]]
+# Of Gradio's routes only these are reached: exact paths, and files, none of whose names begins with
+# a dot. Its queue, which nobody serves here, would keep each request for ever.
+GRADIO = (
+    "/config", "/theme.css", "/favicon.ico", "/robots.txt", "/manifest.json",
+    *(f"{API}/{name}" for name in ("info", "openapi.json", "app_id", "theme.css")),
+)  # fmt: skip
+GRADIO_FILE = re.compile(r"/(assets|static)(/[\w@-][\w.@-]*)+", re.ASCII)
+TOOLS = (f"{API}/mcp", f"{API}/mcp/")  # where tools are called, if they are served at all
 OPEN = (
-    *LINKS, *(f"{name}.png" for name in LINKS),
-    "/", "/config", "/theme.css", "/favicon.ico", "/robots.txt", "/manifest.json",
-    "/health", "/ready", "/leave",
-    *(f"{API}/{name}" for name in ("queue/join", "queue/data", "cancel", "reset",
-                                   "info", "openapi.json", "app_id", "theme.css")),
+    *LINKS, *(f"{name}.png" for name in LINKS), "/", "/health", "/ready", "/leave", *GRADIO,
+    *(f"{API}/{name}" for name in ("queue/join", "queue/data", "cancel", "reset")),
 )  # fmt: skip
 OPEN_BELOW = tuple(
-    f"{path}/"
-    for path in ("/assets", "/static", "/lessons", "/class", "/modules", f"{API}/call", RESOURCES)
+    f"{path}/" for path in ("/lessons", "/class", "/modules", f"{API}/call", RESOURCES)
 )
-TOOLS = (f"{API}/mcp", f"{API}/mcp/")  # where tools are called, if they are served at all
 OURS = str(Path(__file__).resolve().parent.parent)
 # The language in a request's query; see server/static/header.js.
 ASKED, NAME = "__lang", re.compile(r"[A-Za-z-]{2,20}")
@@ -131,7 +134,7 @@ class Guard:
             raise _ending()
         if is_tool and method != "POST":
             raise _wrong_method("POST")
-        is_open = (path.rstrip("/") or "/") in OPEN or path.startswith(OPEN_BELOW)
+        is_open = path in OPEN or path.startswith(OPEN_BELOW) or GRADIO_FILE.fullmatch(path)
         if not is_open and not is_tool:
             raise Refused(404, CLOSED)
         if is_of_page(path) and headers.get("sec-fetch-site") == "cross-site":  # a browser says so
@@ -254,8 +257,9 @@ def _is_ours(error: BaseException) -> bool:
 
 
 def path_of(scope: Scope) -> str:
-    """A request's path as the page's app sees it."""
-    return str(scope["path"]).removeprefix(scope.get("root_path", ""))
+    """A request's path as routers match it, without what a proxy serves the page below."""
+    path, root = str(scope["path"]), scope.get("root_path", "")
+    return path.removeprefix(root) if path.startswith(f"{root}/") else path
 
 
 def is_of_page(path: str) -> bool:

@@ -23,8 +23,9 @@ from transformer.analysis.atlas import atlas
 from transformer.checks import shortened
 from transformer.messages import catalogue, language, languages, say, speaking
 from transformer.messages.templates import glossary_element, json_in_script, translate_html
+from transformer.server.errors import CLOSED, Refused
 from transformer.server.fields import cards, fields_schema
-from transformer.server.guard import API, path_of
+from transformer.server.guard import API, GRADIO, GRADIO_FILE, TOOLS, path_of
 from transformer.server.lessons import offered
 from transformer.server.modules import LATER, MODULES, PAGE, STYLE, Asset, in_language
 from transformer.server.page import TITLE, build
@@ -116,6 +117,26 @@ class Pages:
         return HOLE.sub(lambda hole: str(parts.get(hole[1], hole[0])), template)
 
 
+class Reached:
+    """Gradio's app, of which GRADIO and its files are reached by GET, and tools by POST.
+
+    The list is checked where Gradio's router would match the path, so that no other spelling of one
+    reaches it. Raises Refused.
+    """
+
+    def __init__(self, gradio: ASGIApp, tools: bool) -> None:
+        self.gradio, self.tools = gradio, TOOLS if tools else ()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path, method = path_of(scope), scope.get("method")
+        is_read = path in GRADIO or GRADIO_FILE.fullmatch(path)
+        if path not in self.tools and not (is_read and method in ("GET", "HEAD")):
+            raise Refused(404, CLOSED)
+        if method == "HEAD":  # whose answer the server sends without its body
+            scope = {**scope, "method": "GET"}
+        await self.gradio(scope, receive, send)
+
+
 class Descriptions:
     """Gradio's descriptions of the API, each of which takes it up to 15 ms: made one at a time, in
     turn by address. gradio: its app. slots: where they are made."""
@@ -176,10 +197,9 @@ def mount(app: FastAPI, blocks: gr.Blocks, slots: Slots, root: str = "", mcp: bo
     )  # fmt: skip
     gradio = app.router.routes.pop()
     assert isinstance(gradio, Mount)
+    gradio.app = Reached(gradio.app, mcp)
     descriptions = Descriptions(gradio.app, slots)
-    for path in Descriptions.paths:
-        app.router.routes += [Route(path, descriptions), Route(f"{path}/", descriptions)]
-    app.router.routes.append(gradio)
+    app.router.routes += [*(Route(path, descriptions) for path in Descriptions.paths), gradio]
 
 
 def first_look(service: Service) -> dict[str, str]:
