@@ -261,6 +261,7 @@ def roberta() -> Any:
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     specials = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     train(made_of, trainers.BpeTrainer, specials, initial_alphabet=alphabet)
+    made_of.decoder = decoders.ByteLevel()
     made_of.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     return made_of, {"bos_token": "<s>", "eos_token": "</s>", "mask_token": "<mask>"}
 

@@ -1,20 +1,26 @@
 """Tokenizers of other projects: the ids of transformers' AutoTokenizer on awkward texts."""
 
 import json
+import random
 from dataclasses import replace
 
 import pytest
+import tokenizers
 from kit.hf_folders import (
+    CORPUS,
     byte_fallback,
     byte_level,
     change,
     marian_files,
     piece_file,
     roberta,
+    train,
     unigram,
     word_piece,
 )
+from tokenizers import decoders, models, pre_tokenizers, trainers
 
+from transformer.analysis.corpus.reading import KINDS, kinds_of
 from transformer.tokenizer.foreign import SpecialIds
 from transformer.tokenizer.hf_tokenizers import FastTokenizer, read
 from transformer.tokenizer.pieces import PIECE_FILES, MarianTokenizer, PieceTokenizer
@@ -118,6 +124,15 @@ def test_padding_that_was_added_beyond_the_network_is_no_token(kind, tmp_path):
         assert read_again.encode(text) == ours.encode(text)
 
 
+def check_decoded(ours, theirs, n_ids):
+    """Random ids decode as in transformers."""
+    draw = random.Random(n_ids)
+    for _ in range(150):
+        row = draw.choices(range(n_ids), k=draw.randint(1, 12))
+        text = [index for index in row if not ours.is_special(index)]
+        assert ours.decode(row) == theirs.decode(text, skip_special_tokens=True), row
+
+
 def test_marians_ids_are_those_of_its_tokenizer(tmp_path):
     import transformers
 
@@ -130,6 +145,7 @@ def test_marians_ids_are_those_of_its_tokenizer(tmp_path):
         assert ours.source(ours.encode(text)) == theirs(text)["input_ids"], text
     assert ours.whole(ours.encode("The black cat")).decode() == "The black cat"
     assert ours.kind == "SentencePiece"
+    check_decoded(ours, theirs, len(vocabulary))
     padded = MarianTokenizer(tmp_path, replace(ids, padding=9), len(vocabulary))
     assert (ours.to_bytes([9]) != b"", padded.to_bytes([9])) == (True, b"")
     assert ours.labels(ours.encode("The cat"))[0].startswith("␣")
@@ -153,7 +169,7 @@ def test_the_ids_of_a_sentencepiece_file_are_those_of_transformers(name, tmp_pat
         settings = json.dumps({"add_bos_token": True})
         (tmp_path / "tokenizer_config.json").write_text(settings, encoding="utf-8")
     theirs = (LlamaTokenizer if llama else T5Tokenizer).from_pretrained(tmp_path)
-    added, size = {str(len(theirs)): {"content": "<extra>"}}, len(theirs) + 1
+    added, size = {str(len(theirs)): {"content": "<extra>", "special": True}}, len(theirs) + 1
     settings = {"add_eos_token": True, "added_tokens_decoder": added}
     ids = SpecialIds(start=1 if llama else 0, ends=frozenset({2 if llama else 1}), padding=None)
     ours = read(tmp_path, ids, size)
@@ -166,6 +182,7 @@ def test_the_ids_of_a_sentencepiece_file_are_those_of_transformers(name, tmp_pat
         ), text
         if llama:
             assert ours.whole(ours.encode(text)).decode() == text.replace("▁", " ")
+    check_decoded(ours, theirs, len(theirs))
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
     again = read(tmp_path, ids, size)
     assert again.source(again.encode("The cat"))[-1] in ids.ends
@@ -248,12 +265,147 @@ def test_added_tokens_beside_vocabulary_files_are_read(tmp_path):
     (tmp_path / "added_tokens.json").write_text(json.dumps({"<|im_end|>": first + 1,
                                                             "<|im_start|>": first}))  # fmt: skip
     added = {str(first): {"content": "<tool>", "special": False}}
+    change(tmp_path / "tokenizer_config.json", eos_token="<|im_end|>")
+    (tmp_path / "special_tokens_map.json").write_text(json.dumps(
+        {"additional_special_tokens": ["<|im_start|>"]}
+    ))  # fmt: skip
     ours = read(tmp_path, ids, size)
     assert ours.names[first : first + 2] == ["<|im_start|>", "<|im_end|>"]
     assert ours.encode("<|im_end|>") != [first + 1]  # special: ordinary text where it is typed
     change(tmp_path / "tokenizer_config.json", added_tokens_decoder=added)
     assert read(tmp_path, ids, size).encode("<tool>") == [first]
-    added = {str(first + 1): {"content": "<tool>"}}
+    added = {str(first + 1): {"content": "<tool>", "special": False}}
     change(tmp_path / "tokenizer_config.json", added_tokens_decoder=added)
     with pytest.raises(ValueError, match=f"'<tool>' has the id {first + 1}; needed: {first}"):
         read(tmp_path, ids, size)
+
+
+def plain_words():
+    """The tokenizers library's quick tour: words, and no decoder."""
+    made = tokenizers.Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    train(made, trainers.WordLevelTrainer, ["[UNK]", "[PAD]"])
+    return made, dict(unk_token="[UNK]", pad_token="[PAD]")
+
+
+def end_of_word(decoder=None):
+    made = tokenizers.Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    made.decoder = decoder or decoders.BPEDecoder()
+    train(made, trainers.BpeTrainer, ["<unk>"], end_of_word_suffix="</w>")
+    return made, dict(unk_token="<unk>")
+
+
+def decoded_by(decoder, build):
+    def built():
+        made, special = build()
+        made.decoder = decoder
+        return made, special
+
+    return built
+
+
+DECODERS = {
+    "None": plain_words,
+    "BPEDecoder": end_of_word,
+    "WordPiece": word_piece,
+    "WordPiece, as it is": decoded_by(decoders.WordPiece(cleanup=False), word_piece),
+    "Metaspace": unigram,
+    "Metaspace without a first": decoded_by(decoders.Metaspace(prepend_scheme="never"), unigram),
+    "ByteLevel": byte_level,
+    "Fuse": decoded_by(decoders.Fuse(), unigram),
+    "ByteFallback": decoded_by(decoders.ByteFallback(), byte_fallback),
+    "Sequence": byte_fallback,
+    "Sequence of bytes": decoded_by(
+        decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace()]), byte_fallback
+    ),
+    "Replace": decoded_by(decoders.Replace("▁", " "), unigram),
+}
+ADDED = ["brexit", "covid 19", "café", "日本", "##ly", "▁new", "don't"]
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_ids_decode_to_the_text_of_auto_tokenizer(name, tmp_path):
+    """Random ids and texts, with added words between."""
+    import transformers
+
+    made, special = DECODERS[name]()
+    theirs = transformers.PreTrainedTokenizerFast(tokenizer_object=made, **special)
+    theirs.add_tokens(ADDED)
+    theirs.save_pretrained(tmp_path)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    ids = SpecialIds(start=0, ends=frozenset({0}), padding=None)
+    ours = read(tmp_path, ids, len(theirs) + 3)
+    draw = random.Random(name)
+    rows = [draw.choices(range(len(theirs)), k=draw.randint(1, 12)) for _ in range(150)]
+    words = [*ADDED, *CORPUS[0].split(), *CORPUS[4].split(), ".", "  "]
+    for _ in range(50):
+        text = draw.choice(["", " "]).join(draw.choices(words, k=6))
+        rows.append(theirs(text, split_special_tokens=True)["input_ids"])
+        assert ours.encode(text, special=True) == (rows[-1] or [ours.start_id]), text
+    for row in rows:
+        text = [index for index in row if not ours.is_special(index)]
+        wanted = theirs.decode(text)
+        assert ours.decode(row) == wanted, row
+        if "\ufffd" not in wanted:  # which stands for bytes that are no character
+            assert ours.whole(row).decode() == wanted, row
+            at = draw.randint(0, len(text))
+            if text[:at] and "\ufffd" not in (before := theirs.decode(text[:at])):
+                assert before + ours.added(text[:at], text[at:]).decode() == wanted, row
+    if name in ("None", "BPEDecoder"):
+        labels = ours.labels(ours.encode("The black cat is"))
+        assert (sum("␣" in label for label in labels), "</w>" in "".join(labels)) == (4, False)
+
+
+@pytest.mark.parametrize("build", [plain_words, end_of_word, word_piece, unigram, byte_level])
+def test_kinds_tell_words_from_what_goes_on_in_them(build, tmp_path):
+    import transformers
+
+    made, special = build()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=made, **special).save_pretrained(tmp_path)
+    ids = SpecialIds(start=0, ends=frozenset({0}), padding=None)
+    tokenizer = read(tmp_path, ids, made.get_vocab_size())
+    row = tokenizer.encode("The black cat is")
+    kinds = [KINDS[kind] for kind in kinds_of(tokenizer, row)]
+    begins = [kind == "word" for kind in kinds if kind != "white space"]
+    assert (kinds.count("word"), begins[0]) == (4, True), tokenizer.labels(row)
+
+
+@pytest.mark.parametrize("place", ["added_tokens.json", "added_tokens_decoder", "tokenizer.json"])
+@pytest.mark.parametrize(("kind", "build"), [("bert", word_piece), ("gpt2", byte_level),
+                                             ("roberta", roberta)])  # fmt: skip
+def test_added_words_are_one_token_wherever_they_are_named(place, kind, build, tmp_path):
+    import transformers
+
+    size = vocabulary_files(tmp_path, kind, build, {})
+    auto = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    first = len(auto)
+    words = {"covid": first, "<tool>": first + 1, "brexit": first + 2}
+    change(tmp_path / "tokenizer_config.json", extra_special_tokens=["<tool>"])
+    if place == "added_tokens.json":
+        (tmp_path / place).write_text(json.dumps(words), encoding="utf-8")
+    elif place == "added_tokens_decoder":
+        flags = {str(at): {"content": name, "special": name == "<tool>"}
+                 for name, at in words.items()}  # fmt: skip
+        change(tmp_path / "tokenizer_config.json", added_tokens_decoder=flags)
+    else:
+        auto.add_tokens(["covid"])
+        auto.add_special_tokens({"extra_special_tokens": ["<tool>"]})
+        auto.add_tokens(["brexit"])
+        auto.save_pretrained(tmp_path)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    ours = read(tmp_path, SpecialIds(start=0, ends=frozenset({2}), padding=None), size + 8)
+    texts = ["the covid cat", "covid brexit", "a covidcat, brexit.", " covid  <tool> x", "Covid"]
+    for text in texts:
+        wanted = theirs(text, split_special_tokens=True)["input_ids"]
+        assert ours.encode(text, special=True) == wanted, text
+        assert ours.decode(wanted) == theirs.decode(wanted, skip_special_tokens=True), text
+    assert {first, first + 2} <= set(ours.encode("covid brexit"))
+
+
+def test_added_words_beside_a_sentencepiece_file_are_refused(tmp_path):
+    piece_file(tmp_path, "tokenizer.model")
+    added = {"900": {"content": "covid", "special": False}}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": added}))
+    with pytest.raises(ValueError, match="its added word 'covid' is not read beside a Sentence"):
+        read(tmp_path, SpecialIds(start=1, ends=frozenset({2}), padding=None), 1000)

@@ -75,7 +75,7 @@ def run_of(
         source_ids=tuple(source),
         source_labels=tuple(model.tokenizer.labels(source)),
         special_ids=tuple(sorted(filter(model.tokenizer.is_special, {*source, *ids}))),
-        text=text_of(model, request, tokens),
+        text=text_of(model, request, prompt, tokens),
         steps=tuple(steps),
         stopped=_why_stopped(model, request, tokens, ended),
         trace=trace,
@@ -171,14 +171,16 @@ def _padded(model: LoadedModel, rows: Sequence[Sequence[int]]) -> dict[str, Any]
     }
 
 
-def text_of(model: LoadedModel, request: Request, tokens: Sequence[int]) -> str:
+def text_of(
+    model: LoadedModel, request: Request, prompt: Sequence[int], tokens: Sequence[int]
+) -> str:
     """Prompt and generated tokens as text; a translation without its source.
 
     A character whose last bytes are missing is left out.
     """
     if model.config.family == "encoder-decoder":
         return complete_characters(model.tokenizer.whole(tokens))
-    return request.text + complete_characters(model.tokenizer.to_bytes(tokens))
+    return request.text + complete_characters(model.tokenizer.added(prompt, tokens))
 
 
 def complete_characters(raw: bytes) -> str:
@@ -189,7 +191,7 @@ def complete_characters(raw: bytes) -> str:
 def _search_of(model: LoadedModel, request: Request, result: BeamResult) -> Search:
     return Search(
         hypotheses=tuple(result.hypotheses),
-        texts=tuple(text_of(model, request, hypothesis.ids) for hypothesis in result.hypotheses),
+        texts=tuple(text_of(model, request, (), found.ids) for found in result.hypotheses),
         tree=tuple(tuple(nodes) for nodes in result.steps),
     )
 

@@ -73,7 +73,8 @@ class Stream:
 
         An incomplete character at its end is left out.
         """
-        return text_of(self._model, self.request, [step.token for step in self.steps])
+        tokens = [step.token for step in self.steps]
+        return text_of(self._model, self.request, self.prompt_ids, tokens)
 
     def finish(self) -> Run:
         """Generate to the end and return the run."""

@@ -229,6 +229,14 @@ class Tokenizer:
         """The bytes of a whole text."""
         return self.to_bytes(ids)
 
+    def added(self, before: Sequence[int], ids: Sequence[int]) -> bytes:
+        """The bytes that more ids add to the text of those before."""
+        return self.to_bytes(ids)
+
+    def token_bytes(self, index: int) -> bytes:
+        """The bytes of one token inside a text; none for a special token."""
+        return self._bytes[index]
+
     def without_unknown(self, text: str) -> str:
         """A text without the characters that have no ids."""
         missing = self.unknown(text)
@@ -248,21 +256,22 @@ class Tokenizer:
 
     def to_bytes(self, ids: Iterable[int]) -> bytes:
         """The UTF-8 bytes of ids; none for special tokens."""
-        return b"".join(self._bytes[index] for index in ids)
+        return b"".join(map(self.token_bytes, ids))
 
     def decode(self, ids: Iterable[int]) -> str:
         """Text of ids. Bytes that end in the middle of a character become U+FFFD."""
         return self.to_bytes(ids).decode("utf-8", errors="replace")
 
     def text(self, index: int) -> str:
-        """The text of one token: U+FFFD for part of a character, "" for a special token."""
-        return self.decode([index])
+        """The text of one token inside a text: U+FFFD for part of a character, "" for a special
+        token."""
+        return self.token_bytes(index).decode("utf-8", errors="replace")
 
     def label(self, index: int) -> str:
         """A token for display: spaces and controls visible, parts of characters as bytes."""
         if index in self._specials:
             return self._specials[index]
-        return show(self._bytes[index])
+        return show(self.token_bytes(index))
 
     def labels(self, ids: Iterable[int]) -> list[str]:
         """`label` for each id."""

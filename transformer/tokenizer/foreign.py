@@ -133,6 +133,11 @@ class TheirTokenizer(Tokenizer):
         """The bytes of a whole text, without the space that the first word carries."""
         return self.to_bytes(ids).removeprefix(b" ")
 
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids, as transformers' tokenizers decode them without their special tokens and
+        without `clean_up_tokenization_spaces`."""
+        return self.whole(ids).decode("utf-8", errors="replace")
+
     def document(self, ids: Sequence[int]) -> list[int]:
         """A whole text's ids with the special ones that the tokenizer adds."""
         before, behind = self._frame

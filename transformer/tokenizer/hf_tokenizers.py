@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -14,12 +14,15 @@ from tokenizers import Tokenizer as BPETokenizer
 from transformer.checks import check_file, shortened, text_of
 from transformer.tokenizer import around
 from transformer.tokenizer.cost import check_cost
-from transformer.tokenizer.foreign import BYTE, SPACE, SpecialIds, TheirTokenizer, settings_file
-from transformer.tokenizer.labels import byte_level, show
+from transformer.tokenizer.foreign import BYTE, SpecialIds, TheirTokenizer, settings_file
+from transformer.tokenizer.labels import byte_level_or_plain, show
 from transformer.tokenizer.pieces import PIECE_FILES, MarianTokenizer, PieceTokenizer
-from transformer.tokenizer.vocabulary_files import byte_level_bpe, word_piece
+from transformer.tokenizer.vocabulary_files import add_tokens, byte_level_bpe, word_piece
 
 MASKS = ("[MASK]", "<mask>")  # usual names of the mask token
+
+
+_ANCHOR = "x"  # a token that stands for the others of a text
 
 
 # Files of a tokenizer -> how they are read, the first that a folder has.
@@ -38,7 +41,9 @@ class FastTokenizer(TheirTokenizer):
     def __init__(self, path: Path, ids: SpecialIds, vocab_size: int) -> None:
         try:
             check_file(path)
-            bpe = _FILES[path.name](path.parent, settings_file(path.parent))
+            settings = settings_file(path.parent)
+            bpe = _FILES[path.name](path.parent, settings)
+            add_tokens(bpe, path.parent, settings, vocab_size)
             content = json.loads(bpe.to_str())
         except (KeyboardInterrupt, SystemExit):
             raise
@@ -52,22 +57,19 @@ class FastTokenizer(TheirTokenizer):
         bpe.no_padding()
         bpe.encode_special_tokens = True
         self._bpe, self._content = bpe, content
+        self._decoder, self._inside = json.dumps(content["decoder"]), dict[int, bytes]()
         if ids.mask is None:
             ids = replace(ids, mask=_mask(path.parent, content, vocab_size))
         names, specials = _names(bpe, content, vocab_size), _specials(content, ids, vocab_size)
-        plain = {added["id"] for added in content["added_tokens"]}
-        raw = [
-            b"" if index in specials else name.encode() if index in plain else self._raw(name)
-            for index, name in enumerate(names)
-        ]
-        super().__init__(ids, names, raw, specials)
-        self.read_languages(settings_file(path.parent))
+        super().__init__(ids, names, (), specials)
+        self.read_languages(settings)
 
     @property
     def kind(self) -> str:
         """A description of its tokens."""
         model = str(self._content["model"]["type"])
-        return f"byte-level {model}" if _in_bytes(self._content) else model
+        steps = json.dumps([self._content[step] for step in ("pre_tokenizer", "decoder")])
+        return f"byte-level {model}" if "ByteLevel" in steps else model
 
     def save(self, path: Path) -> None:
         """Write tokenizer.json."""
@@ -86,17 +88,56 @@ class FastTokenizer(TheirTokenizer):
             return show(self.names[index].encode()) if self.names[index] else super().label(index)
         return super().label(index)
 
-    def _raw(self, name: str) -> bytes:
-        """The bytes of a token of the vocabulary."""
-        if _in_bytes(self._content):
-            return byte_level(name)
-        model = self._content["model"]
-        if model["type"] == "WordPiece":
-            prefix = model["continuing_subword_prefix"]
-            goes_on = name.startswith(prefix)
-            return name.removeprefix(prefix).encode() if goes_on else f" {name}".encode()
-        byte = BYTE.fullmatch(name) if model.get("byte_fallback") else None
-        return bytes([int(byte[1], 16)]) if byte else name.replace(SPACE, " ").encode()
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids in the network."""
+        return len(self.names)
+
+    def token_bytes(self, index: int) -> bytes:
+        """The bytes of one token inside a text; none for a special token."""
+        if index not in self._inside:
+            self._inside[index] = self._part(index) if self._is_text(index) else b""
+        return self._inside[index]
+
+    def whole(self, ids: Iterable[int]) -> bytes:
+        """The bytes of a whole text, whose first and last token may decode otherwise."""
+        kept = [index for index in ids if self._is_text(index)]
+        if not kept:
+            return b""
+        first = self._part(kept[0], is_first=True, is_last=len(kept) == 1)
+        last = self._part(kept[-1], is_last=True) if len(kept) > 1 else b""
+        return first + self.to_bytes(kept[1:-1]) + last
+
+    def added(self, before: Sequence[int], ids: Sequence[int]) -> bytes:
+        """The bytes that more ids add to the text of those before."""
+        return self.whole([*before, *ids])[len(self.whole(before)) :]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids, as transformers' tokenizers decode them without their special tokens and
+        without `clean_up_tokenization_spaces`."""
+        kept = [index for index in ids if self._is_text(index)]
+        return self._bpe.decode(kept, skip_special_tokens=False)
+
+    def _is_text(self, index: int) -> bool:
+        return index not in self._specials and self.names[index] != ""
+
+    def _part(self, index: int, *, is_first: bool = False, is_last: bool = False) -> bytes:
+        """The bytes that a token decodes to, between others or at an end of a text."""
+        name = str(self._bpe.id_to_token(index))  # of an added word, as it is normalised
+        if "ByteLevel" in self._decoder:
+            return byte_level_or_plain(name)
+        byte = BYTE.fullmatch(name) if "ByteFallback" in self._decoder else None
+        if byte and int(byte[1], 16) > 0x7F:  # part of a character
+            return bytes([int(byte[1], 16)])
+        before, behind = [_ANCHOR] * (not is_first), [_ANCHOR] * (not is_last)
+        text = self._joined([*before, name, *behind])
+        n_behind = len(self._joined([_ANCHOR] * 2)) - len(_ANCHOR) if behind else 0
+        return text[len(_ANCHOR) * (not is_first) : len(text) - n_behind].encode()
+
+    def _joined(self, names: list[str]) -> str:
+        """The text of tokens by their names."""
+        decoder = self._bpe.decoder
+        return " ".join(names) if decoder is None else str(decoder.decode(names))
 
 
 def _names(bpe: BPETokenizer, content: dict[str, Any], vocab_size: int) -> list[str]:
@@ -142,11 +183,6 @@ def _mask_name(path: Path) -> str | None:
         return str(named["content"] if isinstance(named, dict) else named)
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
-
-
-def _in_bytes(content: dict[str, Any]) -> bool:
-    """Whether the vocabulary uses the byte-level alphabet."""
-    return "ByteLevel" in json.dumps([content["pre_tokenizer"], content["decoder"]])
 
 
 def read(folder: Path, ids: SpecialIds, vocab_size: int) -> TheirTokenizer:

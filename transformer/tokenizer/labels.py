@@ -59,6 +59,13 @@ def _byte_of_character() -> dict[str, int]:
     return table | {chr(0x100 + place): byte for place, byte in enumerate(others)}
 
 
+def byte_level_or_plain(name: str) -> bytes:
+    """The bytes of a token in the byte-level alphabet; of another, those of its name."""
+    table = _byte_of_character()
+    is_byte_level = all(character in table for character in name)
+    return byte_level(name) if is_byte_level else name.encode()
+
+
 def byte_level(name: str) -> bytes:
     """The bytes of a token that is written in the byte-level alphabet; ValueError for another."""
     table = _byte_of_character()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from transformer.checks import check_file, needs_package, text_of
+from transformer.checks import check_file, needs_package, shortened, text_of
 from transformer.tokenizer.foreign import (
     BYTE,
     SPACE,
@@ -17,6 +18,7 @@ from transformer.tokenizer.foreign import (
     TheirTokenizer,
     settings_file,
 )
+from transformer.tokenizer.vocabulary_files import added_tokens
 
 MARIAN_FILES = ("source.spm", "target.spm", "vocab.json")
 _UNKNOWN = "<unk>"
@@ -49,7 +51,9 @@ class PieceTokenizer(TheirTokenizer):
             )
         names = [self._processor.id_to_piece(at) for at in range(size)]
         raw = [self._raw(at, name) for at, name in enumerate(names)]
-        added = {int(at): str(x["content"]) for at, x in _added(settings) if int(at) >= size}
+        beyond = {at: x for at, x in added_tokens(path.parent, settings).items() if at >= size}
+        _check_special(beyond)
+        added = {at: str(x["content"]) for at, x in beyond.items()}
         names += [added.get(at, "") for at in range(size, vocab_size)]
         raw += [b""] * (vocab_size - size)
         free = {at for at in range(size) if not raw[at]}
@@ -85,6 +89,19 @@ class PieceTokenizer(TheirTokenizer):
         """The ids of many texts, without specials."""
         return [self.encode(text) for text in texts]
 
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids, as in transformers: where some of a row of byte tokens are no
+        character, each of them is U+FFFD."""
+        parts, kept = [], [index for index in ids if index not in self._specials]
+        for is_byte, row in groupby(kept, lambda index: bool(BYTE.fullmatch(self.names[index]))):
+            raw = self.to_bytes(row)
+            try:
+                parts.append(raw.decode())
+            except UnicodeDecodeError:
+                assert is_byte
+                parts.append("\ufffd" * len(raw))
+        return "".join(parts).removeprefix(" ")
+
     def _encoded(self, text: str, *, special: bool = False) -> list[int]:
         return [int(index) for index in self._processor.encode(text)]
 
@@ -96,10 +113,15 @@ class PieceTokenizer(TheirTokenizer):
         return bytes([int(byte[1], 16)]) if byte else name.replace(SPACE, " ").encode()
 
 
-def _added(settings: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The added tokens of tokenizer_config.json, by id."""
-    found = settings.get("added_tokens_decoder")
-    return [*found.items()] if isinstance(found, dict) else []
+def _check_special(added: dict[int, dict[str, Any]]) -> None:
+    """Raise ValueError for an added word: SentencePiece would split it."""
+    for token in added.values():
+        if not token.get("special"):
+            raise ValueError(
+                f"its added word {shortened(token['content'])} is not read beside a SentencePiece "
+                "file; needed: a tokenizer.json, which transformers writes: "
+                "AutoTokenizer.from_pretrained(...).save_pretrained(...)"
+            )
 
 
 class MarianTokenizer(TheirTokenizer):
@@ -110,6 +132,9 @@ class MarianTokenizer(TheirTokenizer):
         self._ids_of = _vocabulary(folder / "vocab.json", vocab_size)
         self._pieces = _pieces(folder / "source.spm")
         self._target_pieces = _pieces(folder / "target.spm")
+        added = added_tokens(folder, settings_file(folder))
+        known = self._ids_of.values()
+        _check_special({at: token for at, token in added.items() if at not in known})
         names = [""] * vocab_size
         for name, index in self._ids_of.items():
             names[index] = name
@@ -143,6 +168,10 @@ class MarianTokenizer(TheirTokenizer):
     def _encoded(self, text: str, *, special: bool = False) -> list[int]:
         """A source text's ids; a language code like >>fra<< at its start is one token."""
         return self._ids_by(self._pieces, text)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids, as in transformers: without spaces around it."""
+        return super().decode(ids).strip()
 
     def encode_targets(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of translations, split by the target language's pieces."""

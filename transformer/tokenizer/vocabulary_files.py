@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,6 @@ def word_piece(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     made.decoder = decoders.WordPiece()
     made.add_special_tokens([name for name in names.values() if name in vocabulary])
-    _add_tokens(made, folder, settings)
     _frame(made, names["cls"], names["sep"])
     return made
 
@@ -80,7 +80,6 @@ def byte_level_bpe(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
     made.add_special_tokens(
         [AddedToken(name, special=True, lstrip=name == "<mask>") for name in specials]
     )
-    _add_tokens(made, folder, settings)
     if kind in ("RobertaTokenizer", "BartTokenizer"):
         _frame(made, "<s>", "</s>")
     else:
@@ -125,22 +124,49 @@ def _frame(made: BPETokenizer, begin: str | None, end: str | None) -> None:
     )
 
 
-def _add_tokens(made: BPETokenizer, folder: Path, settings: dict[str, Any]) -> None:
-    """Add the tokens of tokenizer_config.json, or of added_tokens.json in older folders. Raises
-    ValueError for an id that leaves a gap."""
-    given = settings.get("added_tokens_decoder")
-    if given is None and (older := folder / "added_tokens.json").is_file():
-        given = {index: {"content": name} for name, index in json.loads(text_of(older)).items()}
-    for index, token in sorted((int(key), token) for key, token in (given or {}).items()):
+def add_tokens(made: BPETokenizer, folder: Path, settings: dict[str, Any], vocab_size: int) -> None:
+    """Add the tokens of tokenizer_config.json, or of added_tokens.json in older folders, that a
+    tokenizer does not have. Special ones beyond the network's vocabulary stay out.
+
+    Raises ValueError for an id that leaves a gap.
+    """
+    known = {token.content for token in made.get_added_tokens_decoder().values()}
+    for index, token in sorted(added_tokens(folder, settings).items()):
+        name, special = token["content"], bool(token.get("special"))
+        if name in known or (special and index >= vocab_size):
+            continue
         flags = {key: x for key, x in token.items() if key in _FLAGS}
-        special = token.get("special", True)
-        added = AddedToken(token["content"], special=special, **flags)
+        added = AddedToken(name, special=special, **flags)
         (made.add_special_tokens if special else made.add_tokens)([added])
-        if (got := made.token_to_id(token["content"])) != index:
+        if (got := made.token_to_id(name)) != index:
             raise ValueError(
-                f"its added token {shortened(token['content'])} has the id {index}; needed: {got}, "
-                "the next one"
+                f"its added token {shortened(name)} has the id {index}; needed: {got}, the next one"
             )
+
+
+def added_tokens(folder: Path, settings: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """The added tokens that a folder's files name, by id. In added_tokens.json they have no flags:
+    special are those that another file gives a part."""
+    given = settings.get("added_tokens_decoder")
+    if given is not None:
+        return {int(index): token for index, token in given.items()}
+    if not (older := folder / "added_tokens.json").is_file():
+        return {}
+    named = set(_special_names(settings))
+    if (parts := folder / "special_tokens_map.json").is_file():
+        named |= set(_special_names(json.loads(text_of(parts))))
+    return {
+        index: {"content": name, "special": name in named, "normalized": name not in named}
+        for name, index in json.loads(text_of(older)).items()
+    }
+
+
+def _special_names(settings: dict[str, Any]) -> Iterator[str]:
+    """The names of special tokens in a settings file."""
+    for key, value in settings.items():
+        if key.endswith("_token") or key in ("additional_special_tokens", "extra_special_tokens"):
+            for token in value if isinstance(value, list) else [value]:
+                yield str(token["content"] if isinstance(token, dict) else token)
 
 
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
