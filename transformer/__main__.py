@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import codecs
 import dataclasses
 import json
 import os
@@ -160,11 +159,9 @@ def summary(model: Model, request: Request) -> str:
 
 def _print_text(stream: Stream, model: Model, end: str) -> Run:
     """Print as it comes, and then `end`. A character of which only some bytes exist yet waits."""
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     print(_for_terminal(stream.text), end="", flush=True)
     for step in stream:
-        text = decoder.decode(model.tokenizer.to_bytes([step.token]))
-        print(_for_terminal(text), end="", flush=True)
+        print(_for_terminal(step.new_text), end="", flush=True)
     print(end=end, flush=True)
     return stream.run()
 

@@ -188,3 +188,23 @@ def test_every_public_object_has_a_short_repr(tiny_model, tiny_encoder_decoder):
     public = {value for value in vars(transformer).values() if inspect.isclass(value)}
     errors = {kind for kind in public if issubclass(kind, Exception)}
     assert public - errors <= {type(one) for one in objects}
+
+
+@pytest.mark.parametrize("name", ["tiny_model", "tiny_encoder_decoder"])
+def test_the_new_texts_of_steps_are_whole_characters(name, request):
+    """As in the documents' example: an emoji is several tokens, and was printed as four U+FFFD."""
+    model = request.getfixturevalue(name)
+    settings = dict(forced_tokens=model.tokenizer.encode(" 🦊é!"), max_new_tokens=14)
+    stream = model.stream(TEXT, **settings)
+    before, printed = stream.text, []
+    for step in stream:
+        printed.append(step.new_text)
+        assert before + "".join(printed) == stream.text
+    assert "".join(printed[: len(settings["forced_tokens"])]) == " 🦊é!"
+    run = stream.run()
+    assert [step.new_text for step in run.steps] == printed
+    assert [step.new_text for step in transformer.from_json(run.to_json()).steps] == printed
+    (row,) = model.generate([TEXT], **settings)
+    assert [step.new_text for step in row.steps] == printed
+    plain = model.generate([TEXT, "a fox"], max_new_tokens=5)[0]
+    assert before + "".join(step.new_text for step in plain.steps) == plain.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,6 +66,7 @@ def run_of(
                 len(prompt),
                 model.tokenizer.text,
             )
+    writer = Writer(model, () if source else prompt)
     return Run(
         model=model.name,
         config=model.config,
@@ -76,7 +78,7 @@ def run_of(
         source_labels=tuple(model.tokenizer.labels(source)),
         special_ids=tuple(sorted(filter(model.tokenizer.is_special, {*source, *ids}))),
         text=text_of(model, request, prompt, tokens),
-        steps=tuple(steps),
+        steps=tuple(map(writer.written, steps)),
         stopped=_why_stopped(model, request, tokens, ended),
         trace=trace,
         trace_start=start,
@@ -169,6 +171,23 @@ def _padded(model: LoadedModel, rows: Sequence[Sequence[int]]) -> dict[str, Any]
         "labels": labels,
         "padding": torch.arange(ids.shape[1], device="cpu") < lengths[:, None],
     }
+
+
+class Writer:
+    """Adds to each step of a text, in their order, the whole characters that it completes.
+
+    before: the ids of the text that the first step continues.
+    """
+
+    def __init__(self, model: LoadedModel, before: Sequence[int]) -> None:
+        self._tokenizer, self._ids = model.tokenizer, list(before)
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def written(self, step: GenerationStep) -> GenerationStep:
+        """The step with its `new_text`."""
+        raw = self._tokenizer.added(self._ids, [step.token])
+        self._ids.append(step.token)
+        return dataclasses.replace(step, new_text=self._decoder.decode(raw))
 
 
 def text_of(

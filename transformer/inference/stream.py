@@ -9,7 +9,7 @@ from transformer.inference.beam import beam_search
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.generation import generate
 from transformer.inference.loaded import LoadedModel, check_interventions, hooks_for
-from transformer.inference.run_builder import has_stopped, run_of, text_of
+from transformer.inference.run_builder import Writer, has_stopped, run_of, text_of
 from transformer.model.hooks import Hook, called
 from transformer.model.transformer import EncoderDecoder
 from transformer.runs.request import Request
@@ -30,6 +30,7 @@ class Stream:
         self._own_hooks = called(hooks)
         self._prepared = model.prepare(request.text)
         check_interventions(model, request, self._prepared)
+        self._writer = Writer(model, () if self._prepared.source else self._prepared.ids)
         self.steps: list[GenerationStep] = []
         self._ended = False
         self._searched: Run | None = None
@@ -45,7 +46,7 @@ class Stream:
 
     def __next__(self) -> GenerationStep:
         try:
-            step = next(self._steps)
+            step = self._writer.written(next(self._steps))
         except StopIteration:
             self._ended = True
             raise

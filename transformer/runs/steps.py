@@ -45,6 +45,7 @@ class GenerationStep:
     candidates: the N_CANDIDATES likeliest, likeliest first; the chosen one is added at the end
     if it is not among them. In steps from `generate` they are computed on first access.
     n_kept: how many tokens of the vocabulary the filters left.
+    new_text: what it adds to the text, in whole characters: none for the first bytes of one.
     """
 
     index: int
@@ -52,6 +53,7 @@ class GenerationStep:
     window: tuple[int, int]
     candidates: Sequence[Candidate]
     n_kept: int
+    new_text: str = ""
 
     def __repr__(self) -> str:
         """One line: the taken token and its probability."""
@@ -63,7 +65,7 @@ class GenerationStep:
 
     @property
     def text(self) -> str:
-        """The text of the taken token."""
+        """The text of the taken token: U+FFFD for part of a character, see `new_text`."""
         return self.chosen.text
 
     @property

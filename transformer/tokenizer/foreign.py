@@ -133,6 +133,10 @@ class TheirTokenizer(Tokenizer):
         """The bytes of a whole text, without the space that the first word carries."""
         return self.to_bytes(ids).removeprefix(b" ")
 
+    def added(self, before: Sequence[int], ids: Sequence[int]) -> bytes:
+        """The bytes that more ids add to the text of those before."""
+        return self.to_bytes(ids) if any(map(self.token_bytes, before)) else self.whole(ids)
+
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids, as transformers' tokenizers decode them without their special tokens and
         without `clean_up_tokenization_spaces`."""

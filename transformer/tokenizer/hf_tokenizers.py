@@ -110,7 +110,10 @@ class FastTokenizer(TheirTokenizer):
 
     def added(self, before: Sequence[int], ids: Sequence[int]) -> bytes:
         """The bytes that more ids add to the text of those before."""
-        return self.whole([*before, *ids])[len(self.whole(before)) :]
+        last = next((index for index in reversed(before) if self._is_text(index)), None)
+        if last is None:
+            return self.whole(ids)
+        return self.whole([last, *ids])[len(self.whole([last])) :]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids, as transformers' tokenizers decode them without their special tokens and
