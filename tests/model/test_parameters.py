@@ -8,13 +8,14 @@ import pytest
 import torch
 from kit.interventions import FAMILIES, given, read
 from kit.models import T_MAX, C, config, ids, network
+from kit.table_entries import ODD, RAMP, SINUS
 from torch import nn
 
 from transformer import Trace, build_transformer
 from transformer.model.config import preset
 from transformer.model.hooks import ForwardContext
-from transformer.model.positions import POSITIONS, Encoding
-from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, Activation, Linear, Norm
+from transformer.model.positions import POSITIONS
+from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, Linear
 from transformer.model.score_bias import RelativeBias
 from transformer.model.summary import blocks
 from transformer.views.model.architecture import architecture
@@ -127,30 +128,10 @@ def test_sinusoidal_positions_are_the_papers_formula_and_not_trained():
     assert encoding.state_dict() == {}
 
 
-class Ramp(nn.Module):
-    """Positions for the tests: place p adds p / max_len to every feature, and a trained factor."""
-
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.factor = nn.Parameter(torch.ones(1))
-        ramp = torch.arange(max_len)[:, None] / max_len
-        self.register_buffer("matrix", ramp.expand(max_len, d_model), persistent=False)
-
-    def forward(self, positions):
-        return self.factor * self.matrix[positions]
-
-
 def says(settings, kind):
     """The words of the first block of a kind."""
     made = config(**settings)
     return text_of(made, next(block for block in blocks(made) if block.kind == kind))
-
-
-ODD = Norm(
-    title="Odd norm", does="Divides {size} features", make=lambda size, eps: nn.RMSNorm(size, eps)
-)
-SINUS = Activation(title="Sinus", does="waves", function=torch.sin)
-RAMP = Encoding(title="Ramp", does="Up to {max_len}.", short="one", make=Ramp)
 
 
 ADDED = [  # to which table, for which field and kind of block, and what is said of it

@@ -63,7 +63,7 @@ class RotatedPair:
 
 def rotates(run: Run, site: SiteLike) -> bool:
     """Whether this attention rotates queries and keys, each by its own place."""
-    if run.config.positions != "rotary" or _broken(run) & {"no-rotation", "shuffled-positions"}:
+    if _broken(run) & {"no-rotation", "shuffled-positions"}:
         return False
     found = run.trace.find(site)
     return found.kind == "self" and run.config.rotary_of(found.layer) is not None

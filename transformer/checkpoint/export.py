@@ -162,8 +162,11 @@ def _write_tokenizer(folder: Path, config: ModelConfig, tokenizer: Tokenizer) ->
 
 
 def _activation(config: ModelConfig) -> str:
-    """transformers' name of the activation."""
-    return next(theirs for theirs, ours in ACTIVATIONS.items() if ours == config.activation)
+    """transformers' name of the activation. Raises ValueError where it has none."""
+    names = [theirs for theirs, ours in ACTIVATIONS.items() if ours == config.activation]
+    if not names:
+        raise ValueError(f"no family that is written has activation={config.activation!r}")
+    return names[0]
 
 
 def _usual(config: ModelConfig) -> dict[str, Any]:

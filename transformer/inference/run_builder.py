@@ -83,8 +83,9 @@ def run_of(
         trace=trace,
         trace_start=start,
         position_matrices={
-            stack: _position_matrix(embedding, getattr(model.network, stack))
+            stack: matrix
             for stack, embedding in model.network.embeddings.items()
+            if (matrix := _position_matrix(embedding, getattr(model.network, stack))) is not None
         },
         candidate_labels=LazyLabels(model.tokenizer.label, lambda: _candidates(steps, result)),
         search=_search_of(model, request, result) if result else None,
@@ -240,15 +241,17 @@ def _why_stopped(model: LoadedModel, request: Request, tokens: Sequence[int], en
     return "length" if ended or len(tokens) == request.max_new_tokens else "cancelled"
 
 
-def _position_matrix(embedding: Embedding, layers: Stack) -> Tensor:
-    """The added vectors (max_len, C); the cosines and sines of rotary positions (max_len, R); or
+def _position_matrix(embedding: Embedding, layers: Stack) -> Tensor | None:
+    """The added vectors (max_len, C); the cosines and sines of rotary positions (max_len, R);
     what each head of the first layer adds to the score of a key so many tokens before the query
-    (max_len, H)."""
+    (max_len, H); None for a network that is told no positions."""
     matrix = (layers.rotation or embedding.positions).matrix
     if matrix is not None:
         return matrix
     first: Any = layers.layers[0]
     added = layers.relative or first.self_attention.relative
+    if added is None:
+        return None
     distances = torch.arange(layers.max_len, device=next(layers.parameters()).device)
     bias: Tensor = added(distances, distances[:1])  # (H, max_len, 1)
     return bias.detach()[..., 0].T

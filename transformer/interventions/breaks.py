@@ -18,7 +18,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.functional import masked_softmax
 from transformer.model.hooks import Point
 from transformer.model.positions import POSITIONS
-from transformer.model.primitives import PLACEMENTS, unscaled_rms
+from transformer.model.primitives import NORMS, PLACEMENTS
 from transformer.model.rotary import RotaryAngles
 
 
@@ -53,6 +53,17 @@ class SwitchedOff:
         if point.name != self.switch.point:
             return value
         return self.switch.replace(self.config, point, value, **context)
+
+
+def _unscaled(config: ModelConfig, stream: Tensor) -> Tensor:
+    norm = NORMS[config.norm_kind].unscaled
+    assert norm is not None, config.norm_kind
+    return norm(stream, config.norm_eps).to(stream.dtype)
+
+
+def _uses_positions(config: ModelConfig) -> bool:
+    encoding = POSITIONS[config.positions]
+    return encoding.adds or encoding.is_rotary or config.biases_scores
 
 
 def _shuffled(config: ModelConfig, point: Point, positions: Tensor) -> Tensor:
@@ -129,6 +140,7 @@ SWITCHES: dict[str, Switch] = {
         ),
         "position_ids",
         _shuffled,
+        applies_to=_uses_positions,
     ),
     "no-residual": Switch(
         mark(
@@ -153,10 +165,8 @@ SWITCHES: dict[str, Switch] = {
             "much as any other, and blocks read what they were not trained on."
         ),
         "norm",
-        lambda config, point, normalised, stream: unscaled_rms(stream, config.norm_eps).to(
-            stream.dtype
-        ),
-        applies_to=lambda config: config.norm_kind.startswith("rms"),
+        lambda config, point, normalised, stream: _unscaled(config, stream),
+        applies_to=lambda config: NORMS[config.norm_kind].unscaled is not None,
     ),
     "one-key-head": Switch(
         mark(

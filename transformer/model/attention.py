@@ -15,9 +15,9 @@ from transformer.model.functional import (
     soft_cap,
 )
 from transformer.model.hooks import PLAIN, ForwardContext
+from transformer.model.positions import bias_of
 from transformer.model.primitives import Linear, norm_of
 from transformer.model.rotary import RotaryAngles, apply_rotary
-from transformer.model.score_bias import bias_of
 from transformer.model.sites import Site
 
 

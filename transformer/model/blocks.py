@@ -11,10 +11,9 @@ from torch import Tensor, nn
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import PLAIN, ForwardContext
-from transformer.model.positions import POSITIONS
+from transformer.model.positions import POSITIONS, bias_of
 from transformer.model.primitives import ACTIVATIONS, PLACEMENTS, Linear, Table, norm_of
 from transformer.model.rotary import RotaryAngles, Rotation
-from transformer.model.score_bias import bias_of
 from transformer.model.sites import Site
 
 SubLayer = Callable[[Tensor, ForwardContext], Tensor]  # (B, T, C) -> (B, T, C)
@@ -135,7 +134,7 @@ class Embedding(nn.Module):
         self.tokens = Table(config.vocab_size_of(stack), width)
         n_types = config.n_token_types
         self.types = nn.Embedding(n_types, width) if n_types else None
-        self.positions = POSITIONS[config.positions].make(config.max_len_of(stack), width)
+        self.positions = POSITIONS[config.positions].module(config.max_len_of(stack), width)
         self.norm = _norm(config, width) if config.norm_embeddings else None
         self.project = None if width == config.d_model else Linear(width, config.d_model)
         self.dropout = nn.Dropout(config.dropout)

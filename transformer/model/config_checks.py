@@ -56,9 +56,10 @@ def _check_sizes(config: Any) -> None:
         check_least(name, getattr(config, name), 1)
     check_least("n_token_types", config.n_token_types, 0)
     check_least("relative_buckets", config.relative_buckets, 0)
-    if config.positions.startswith("relative") or config.relative_buckets:
+    encoding = POSITIONS[config.positions]
+    if encoding.needs_buckets or config.relative_buckets:
         check_least("relative_buckets", config.relative_buckets, 4)
-        if config.positions in ("rotary", "alibi"):
+        if encoding.is_rotary or encoding.bias is not None:
             raise ValueError(
                 f"relative_buckets={config.relative_buckets} and positions="
                 f"{shortened(config.positions)} exclude each other"
@@ -67,7 +68,7 @@ def _check_sizes(config: Any) -> None:
         raise ValueError(
             f"n_heads must divide d_model; got d_model={config.d_model}, n_heads={config.n_heads}"
         )
-    if POSITIONS[config.positions].pairs and config.d_model % 2:
+    if encoding.pairs and config.d_model % 2:
         raise ValueError(f"{config.positions} positions need an even d_model; got {config.d_model}")
     for name in ("dropout", "attention_dropout", "feed_forward_dropout"):
         got = getattr(config, name)

@@ -1,7 +1,7 @@
 """Positional encodings: how the network knows where a token is.
 
-To add one: a class with a `matrix` (max_len, C) property, and a line in POSITIONS. Configuration,
-network, counts, drawing and tests follow.
+To add one: a class with a `matrix` (max_len, C) property, and an entry of POSITIONS, which says
+all that views need to know. Configuration, network, counts, drawing and tests follow.
 """
 
 from __future__ import annotations
@@ -10,12 +10,20 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from transformer.model.score_bias import LinearBias, RelativeBias
+
 FIRST_OF_FAIRSEQ = 2  # its first two positions were for special tokens
+
+
+def _frequencies(d_model: int, fairseq: bool) -> Tensor:
+    """(C / 2,) float64, radians for each step of each pair of a sine and a cosine."""
+    pair = torch.arange(0, d_model, 2, dtype=torch.float64)
+    return torch.exp(-math.log(10_000.0) * pair / max(1, d_model - 2 * fairseq))
 
 
 def sinusoidal_matrix(
@@ -29,16 +37,38 @@ def sinusoidal_matrix(
     Source: Vaswani et al. 2017, section 3.5.
     """
     position = torch.arange(max_len, dtype=torch.float64)[:, None]
-    pair = torch.arange(0, d_model, 2, dtype=torch.float64)
     if fairseq:
         position = position + FIRST_OF_FAIRSEQ
-    angle = position * torch.exp(-math.log(10_000.0) * pair / max(1, d_model - 2 * fairseq))
+    angle = position * _frequencies(d_model, fairseq)
     if halves:
         return torch.cat([angle.sin(), angle.cos()], dim=1).float()
     matrix = torch.empty(max_len, d_model, dtype=torch.float64)
     matrix[:, 0::2] = angle.sin()
     matrix[:, 1::2] = angle.cos()
     return matrix.float()
+
+
+def sinusoidal_angles(position: int, d_model: int, fairseq: bool = False) -> Tensor:
+    """(C / 2,) float64 radians, of which a position's vector holds the sines and cosines."""
+    return (position + FIRST_OF_FAIRSEQ * fairseq) * _frequencies(d_model, fairseq)
+
+
+def sinusoidal_shift(k: int, d_model: int, halves: bool = False, fairseq: bool = False) -> Tensor:
+    """(C, C) float64: the map that takes the vector of any position to that k positions on.
+
+    Each pair turns by k times its frequency: sin(a + b) = sin a cos b + cos a sin b and
+    cos(a + b) = cos a cos b - sin a sin b. Raises ValueError for an odd d_model.
+    Source: Vaswani et al. 2017, section 3.5, worked out.
+    """
+    if d_model % 2:
+        raise ValueError(f"sinusoidal positions need an even d_model; got {d_model}")
+    angle = k * _frequencies(d_model, fairseq)
+    order = torch.arange(d_model)
+    sines, cosines = order.view(2, -1) if halves else order.view(-1, 2).T
+    matrix = torch.zeros(d_model, d_model, dtype=torch.float64)
+    matrix[sines, sines] = matrix[cosines, cosines] = angle.cos()
+    matrix[sines, cosines], matrix[cosines, sines] = angle.sin(), -angle.sin()
+    return matrix
 
 
 class SinusoidalPositions(nn.Module):
@@ -94,39 +124,94 @@ class NothingAdded(nn.Module):
         return self.zero.expand(*positions.shape, self.d_model)
 
 
+class VectorFormula(NamedTuple):
+    """How the vector of a position is computed, in the marks of views/model/equations.js.
+
+    vector: its symbol. lines: of the formula, which may also name `angle`. code: our functions,
+    each with the places of the parts in it (views/model/source.py). angles(position, C): radians.
+    """
+
+    vector: str
+    lines: tuple[str, ...]
+    code: tuple[tuple[Callable[..., Any], str], ...]
+    angles: Callable[[int, int], Tensor] | None = None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Encoding:
     """title, does, short: its name on the page, what it does, and a few words for a diagram, with
     `{max_len}` and `{d_model}` for the sizes.
 
     make(max_len, d_model) returns a module positions (..., T) int64 -> (..., T, C) with a `matrix`
-    (max_len, C). pairs: whether it needs an even d_model. is_rotary: whether it rotates queries and
-    keys instead of adding to tokens; is_bias: whether it adds to their scores, by_layer: other
-    numbers in each layer.
+    (max_len, C); None: no vector is added to tokens. pairs: whether it needs an even d_model.
+    formula: of that vector; shift(k, d_model): the exact map (C, C) from it to the vector k
+    positions on; None where there is none to be shown.
+    is_rotary: whether it rotates queries and keys. bias(n_heads): a module that adds to scores;
+    needs_buckets: whether that is a RelativeBias of the configuration's `relative_buckets`;
+    by_layer: whether each layer has numbers of its own.
     """
 
     title: str
     does: str
     short: str
-    make: Callable[[int, int], SinusoidalPositions | LearnedPositions | NothingAdded]
+    make: Callable[[int, int], Any] | None = None
     pairs: bool = False
+    formula: VectorFormula | None = None
+    shift: Callable[[int, int], Tensor] | None = None
     is_rotary: bool = False
-    is_bias: bool = False
+    bias: Callable[[int], nn.Module] | None = None
+    needs_buckets: bool = False
     by_layer: bool = False
 
     @property
     def adds(self) -> bool:
         """Whether it adds a vector to each token."""
-        return not (self.is_rotary or self.is_bias)
+        return self.make is not None
+
+    @property
+    def is_bias(self) -> bool:
+        """Whether it adds to the scores of each head."""
+        return self.bias is not None or self.needs_buckets
+
+    def module(self, max_len: int, d_model: int) -> Any:
+        """The module whose output is added to tokens."""
+        return NothingAdded(max_len, d_model) if self.make is None else self.make(max_len, d_model)
 
 
-def _halves(*, fairseq: bool) -> Encoding:
+def bias_of(config: Any, both_ways: bool, of_layer: bool = False) -> nn.Module | None:
+    """What all layers of a stack add to their scores, or each of them (of_layer); None: nothing."""
+    encoding = POSITIONS[config.positions]
+    if encoding.by_layer != of_layer:
+        return None
+    if encoding.bias is not None:
+        return encoding.bias(config.n_heads)
+    if config.relative_buckets:
+        return RelativeBias(config.relative_buckets, config.n_heads, both_ways)
+    return None
+
+
+def _sinusoidal(*, halves: bool = False, fairseq: bool = False) -> Encoding:
+    even, odd = ("i", "C / 2 + i") if halves else ("2 i", "2 i + 1")
+    first, whole = ("(p:p + 2)", "{C − 2}") if fairseq else ("p:p", "C")
+    angle = f"{{{first} / 10000^{{{{2 i}} / {whole}}}}}:angle"
+    waves = "position=return/sin" if halves else "position=matrix/sin position=matrix/cos"
+    how = {"halves": halves, "fairseq": fairseq}
     return Encoding(
         title="Sinusoidal positions",
         does="Adds to each token a vector of sine and cosine waves that tells where it stands.",
         short="fixed waves",
-        make=partial(SinusoidalPositions, halves=True, fairseq=fairseq),
+        make=partial(SinusoidalPositions, **how),
         pairs=True,
+        formula=VectorFormula(
+            "{PE_{p:p}}:position",
+            (
+                f"{{PE_{{p:p, {even}}}}}:position = sin({angle})",
+                f"{{PE_{{p:p, {odd}}}}}:position = cos({angle})",
+            ),
+            ((sinusoidal_matrix, f"angle p=position p=angle:position {waves}"),),
+            partial(sinusoidal_angles, fairseq=fairseq),
+        ),
+        shift=partial(sinusoidal_shift, **how),
     )
 
 
@@ -138,27 +223,25 @@ def _relative(*, by_layer: bool) -> Encoding:
             "tokens; nothing is added to tokens."
         ),
         short="a number for each distance",
-        make=NothingAdded,
-        is_bias=True,
+        needs_buckets=True,
         by_layer=by_layer,
     )
 
 
 POSITIONS: dict[str, Encoding] = {
-    "sinusoidal": Encoding(
-        title="Sinusoidal positions",
-        does=("Adds to each token a vector of sine and cosine waves that tells where it stands."),
-        short="fixed waves",
-        make=SinusoidalPositions,
-        pairs=True,
-    ),
-    "sinusoidal-halves": _halves(fairseq=False),
-    "sinusoidal-fairseq": _halves(fairseq=True),
+    "sinusoidal": _sinusoidal(),
+    "sinusoidal-halves": _sinusoidal(halves=True),
+    "sinusoidal-fairseq": _sinusoidal(halves=True, fairseq=True),
     "learned": Encoding(
         title="Learned positions",
         does="Adds a trained vector for each position, of {max_len} that there are.",
         short="{max_len} × {d_model}",
         make=LearnedPositions,
+        formula=VectorFormula(
+            "{P_{p:p}}:position",
+            ("{P_{p:p}}:position = table [p:p]",),
+            ((LearnedPositions.forward, "position=return p=positions"),),
+        ),
     ),
     "rotary": Encoding(
         title="Rotary positions",
@@ -166,7 +249,6 @@ POSITIONS: dict[str, Encoding] = {
             "Rotates queries and keys by an angle that grows with their position; nothing is added."
         ),
         short="rotated by position",
-        make=NothingAdded,
         is_rotary=True,
     ),
     "alibi": Encoding(
@@ -176,8 +258,7 @@ POSITIONS: dict[str, Encoding] = {
             "some heads than in others; nothing is added to tokens."
         ),
         short="scores fall with distance",
-        make=NothingAdded,
-        is_bias=True,
+        bias=LinearBias,
     ),
     "relative": _relative(by_layer=False),
     "relative-by-layer": _relative(by_layer=True),

@@ -1,8 +1,8 @@
 """Parts without structure: linear maps, tables, activations, norms, initial weights.
 
-To add an activation, a norm or an initialisation: a line in ACTIVATIONS, NORMS or INITS.
-Configuration, network, counts, drawing and tests follow; an engine that does not know it leaves
-the network to PyTorch.
+To add an activation, a norm or an initialisation: an entry of ACTIVATIONS, NORMS or INITS, which
+says all that views need to know. Configuration, network, counts, drawing and tests follow; an
+engine that does not know it leaves the network to PyTorch.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -54,34 +55,52 @@ class Activation:
     """A function of each number alone, with nothing to train.
 
     title: its name on the page. does: what it does to a number. function: any shape -> same.
+    symbol, formula: of a number z, in the marks of views/model/equations.js; formula None: none is
+    shown.
     """
 
     title: str
     does: str
     function: Callable[[Tensor], Tensor]
+    symbol: str = "f"
+    formula: str | None = None
 
 
 ACTIVATIONS: dict[str, Activation] = {
-    "relu": Activation(title="ReLU", does="what is below 0 becomes 0", function=F.relu),
+    "relu": Activation(
+        title="ReLU",
+        does="what is below 0 becomes 0",
+        function=F.relu,
+        symbol="ReLU",
+        formula="max (0, z)",
+    ),
     "gelu": Activation(
         title="GELU",
         does="what is far below 0 becomes 0, with a smooth transition around it",
         function=F.gelu,
+        symbol="GELU",
+        formula="z · Φ(z)",
     ),
     "gelu-tanh": Activation(
         title="GELU (tanh)",
         does="what is far below 0 becomes 0, with a smooth transition around it",
         function=partial(F.gelu, approximate="tanh"),
+        symbol="GELU",
+        formula="z / 2 (1 + tanh(√{2 / π} (z + 0.044715 z^3)))",
     ),
     "quick-gelu": Activation(
         title="GELU (sigmoid)",
         does="what is far below 0 becomes 0, with a smooth transition around it",
         function=lambda x: x * torch.sigmoid(1.702 * x),
+        symbol="GELU",
+        formula="z / {1 + e^{− 1.702 z}}",
     ),
     "silu": Activation(
         title="SiLU",
         does="x times its logistic function: what is far below 0 becomes 0, softly",
         function=F.silu,
+        symbol="SiLU",
+        formula="z / {1 + e^{− z}}",
     ),
 }
 
@@ -118,12 +137,36 @@ class Norm:
     """title: its name on the page. does: what it does, with `{size}` for the number of features.
 
     make(number of features, epsilon) returns a module (..., C) -> (..., C).
+    formula(module, x): of a vector x, in the marks of views/model/equations.js; None: none is
+    shown. code: our functions that compute it, each with the places of the parts in it, where
+    `{result}` is the norm's output (views/model/source.py).
+    unscaled(x, epsilon): the norm without its trained scale; None where it is not known.
     """
 
     title: str
     does: str
     make: Callable[[int, float], nn.Module]
+    formula: Callable[[Any, str], str] | None = None
+    code: tuple[tuple[Callable[..., Any], str], ...] = ()
+    unscaled: Callable[[Tensor, float], Tensor] | None = None
 
+
+def _layer_formula(norm: nn.LayerNorm, x: str) -> str:
+    shift = " + β:shift" * (norm.bias is not None)
+    return f"{{{x} − μ:mean}} / √{{σ^2:variance + ε}} ⊙ γ:gain{shift}"
+
+
+def _rms_formula(norm: RMSNorm, x: str) -> str:
+    gain = "{(1 + w)}" if norm.plus_one else "γ"
+    return f"{x} / √{{{{mean({{{x}}}^2)}}:square + ε}} ⊙ {gain}:gain"
+
+
+_rms = partial(
+    Norm,
+    formula=_rms_formula,
+    code=((unscaled_rms, "square=mean"), (RMSNorm.forward, "{result}=return gain=scale")),
+    unscaled=unscaled_rms,
+)
 
 NORMS: dict[str, Norm] = {
     "layer": Norm(
@@ -132,8 +175,9 @@ NORMS: dict[str, Norm] = {
             "Each token's {size} features get mean 0 and variance 1, then a trained scale and shift"
         ),
         make=nn.LayerNorm,
+        formula=_layer_formula,
     ),
-    "rms": Norm(
+    "rms": _rms(
         title="RMS norm",
         does=(
             "Each token's {size} features are divided by their root mean square, then get "
@@ -141,7 +185,7 @@ NORMS: dict[str, Norm] = {
         ),
         make=RMSNorm,
     ),
-    "rms-plus-one": Norm(
+    "rms-plus-one": _rms(
         title="RMS norm (1 + w)",
         does=(
             "Each token's {size} features are divided by their root mean square, then "

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-
-from transformer.model.positions import POSITIONS
 
 
 class RelativeBias(nn.Module):
@@ -65,15 +62,3 @@ class LinearBias(nn.Module):
         """Positions (T,) or (B, T) int64 of both -> (H, Tq, Tk) or (B, H, Tq, Tk)."""
         distance = (keys[..., None, :] - queries[..., :, None]).abs()
         return -self.slopes[:, None, None] * distance.unsqueeze(-3)
-
-
-def bias_of(config: Any, both_ways: bool, of_layer: bool = False) -> Any:
-    """What all layers of a stack add to their scores, or each of them: a RelativeBias, a LinearBias
-    or None."""
-    if POSITIONS[config.positions].by_layer != of_layer:
-        return None
-    if config.positions == "alibi":
-        return LinearBias(config.n_heads)
-    if config.relative_buckets:
-        return RelativeBias(config.relative_buckets, config.n_heads, both_ways)
-    return None

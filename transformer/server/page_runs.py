@@ -74,7 +74,7 @@ def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
         "windows": windows_of(run.config),
         "n_heads": run.config.n_heads,
         "heads_per_key": run.config.heads_per_key,
-        "stacks": list(run.position_matrices),
+        "stacks": list(dict.fromkeys(stack for stack, _ in run.trace.kinds())),
         "d_model": run.config.d_model,
         "is_rotary": POSITIONS[run.config.positions].is_rotary,
         "biases_scores": run.config.biases_scores,

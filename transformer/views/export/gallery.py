@@ -10,6 +10,7 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from transformer.messages import say, say_list
+from transformer.model.positions import POSITIONS
 from transformer.network_words import attention_name, stack_name
 from transformer.runs.external_attention import GIVEN
 from transformer.runs.run import Run
@@ -50,10 +51,11 @@ def gallery(run: Run) -> Iterator[GalleryItem]:
         yield GalleryItem("beams", beam_tree(run))
     for stack, kind in run.trace.kinds():
         yield from _of_attention(run, stack, kind)
-    for stack in run.position_matrices:
+    encoding = POSITIONS[run.config.positions]
+    for stack in run.position_matrices if encoding.adds else ():
         yield GalleryItem("inputs", input_strips(run, stack), stack_name(stack))
         yield GalleryItem("similarity", position_similarity(run, stack), stack_name(stack))
-        if run.config.positions == "sinusoidal":
+        if encoding.shift is not None:
             yield GalleryItem("shift", position_shift(run, 1, stack), stack_name(stack))
     for picture in (one for view in own_views() for one in view.pictures):  # by their defaults
         run_alone = picture.subject in ("run", "run or batch") and not picture.network

@@ -36,6 +36,7 @@ from transformer.messages import (
 from transformer.messages.sources import of_script
 from transformer.messages.templates import json_in_script, script_catalogue, translate_page
 from transformer.model.functional import masked_softmax
+from transformer.model.positions import POSITIONS
 from transformer.model.trace import AttentionRecord
 from transformer.network_words import attention_name, stack_name
 from transformer.runs.batch import Batch
@@ -299,7 +300,8 @@ def _mask_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
 
 def _position_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
     result = []
-    for stack, matrix in run.position_matrices.items():
+    added = run.position_matrices if POSITIONS[run.config.positions].adds else {}
+    for stack, matrix in added.items():
         size = matrix.shape[1]
         shown = sorted({0, 1, size // 8, size // 4, size // 2, size - 1})
         matrix_title, curves_title = (

@@ -100,7 +100,9 @@ const FeedForward = ({ layer, view: { answer, most }, box, words }) => {
 
 const Embedding = ({ at }) => {
   const name = page.run.adds_positions ? say("token + position") : say("token");
-  const label = say("What the token starts with: its embedding and its position. Opens Positions.");
+  const label = page.run.adds_positions
+    ? say("What the token starts with: its embedding and its position. Opens Positions.")
+    : say("What the token starts with: its embedding. Opens Positions.");
   return html`<button type="button" class="embedding" style=${inPx(at.start)} aria-label=${label} title=${label}
     onClick=${() => shell.openTab("positions")}>${name}</button>`;
 };

@@ -20,7 +20,7 @@ from transformer.model.functional import (
     position_mask,
     window_mask,
 )
-from transformer.model.primitives import ACTIVATIONS, RMSNorm, unscaled_rms
+from transformer.model.primitives import ACTIVATIONS, NORMS
 from transformer.views.model.topic import FIRST, Code, HeadAtQuery, Topic
 
 # --- one head and one query -----------------------------------------------------------------------
@@ -134,22 +134,19 @@ def norm(chosen: HeadAtQuery) -> Topic:
     lines, of, result = _RESIDUAL[config.norm.removesuffix("-but-first") if has_norm else "none"]
     scale = f"{numeral(config.residual_scale, 'g')} " * (config.residual_scale != 1)
     lines = [line.replace("+ {", f"+ {{{scale}") for line in lines]
+    kind_of_norm = NORMS[config.norm_kind]
     code: Code = []
-    if isinstance(made, nn.LayerNorm):
-        shift = " + β:shift" * (made.bias is not None)
-        scaled = f"{{{of} − μ:mean}} / √{{σ^2:variance + ε}} ⊙ γ:gain{shift}"
-        code = [(Residual._norm, f"{result}=norm mean=norm variance=norm gain=norm shift=norm")]
-    elif has_norm:
-        gain = "{(1 + w)}" if made.plus_one else "γ"
-        scaled = f"{of} / √{{{{mean({{{of}}}^2)}}:square + ε}} ⊙ {gain}:gain"
-        code = [(unscaled_rms, "square=mean"), (RMSNorm.forward, f"{result}=return gain=scale")]
+    if has_norm:
+        whole = (Residual._norm, f"{result}=norm mean=norm variance=norm gain=norm shift=norm")
+        of_its_own = [(step, places.format(result=result)) for step, places in kind_of_norm.code]
+        code = of_its_own or [whole]
     if config.norm == "post":
         code += [(Residual.forward, "out=return norm_of=total added stream=x")]
     else:
         code += [(Residual.added, "added=return normalised=read norm_of=sublayer stream=x")]
-        whole = (Residual.forward, "out=total added stream=x")
+        alone = (Residual.forward, "out=total added stream=x")
         parallel = (Layer._in_parallel, "out=return added=y/self_residual stream=x")
-        code += [parallel if config.parallel else whole]
+        code += [parallel if config.parallel else alone]
     row = part.norm_of.double()
     numbers = {
         "stream": part.stream, "added": part.added, "out": part.out, "norm_of": part.norm_of,
@@ -159,29 +156,21 @@ def norm(chosen: HeadAtQuery) -> Topic:
     }  # fmt: skip
     says = chosen.says(f"{kind}_norm", f"{kind}_output_norm")
     formula = [*lines[:-1], lines[-1] + f" + {scale}g(N′(x))" * config.parallel]
-    if has_norm:
-        formula.append(f"N:{result}({of}) = {scaled}")
-    else:
+    if has_norm and kind_of_norm.formula is not None:
+        formula.append(f"N:{result}({of}) = {kind_of_norm.formula(made, of)}")
+    elif not has_norm:
         says = [say("Nothing is normalised before the first sub-layer of this model.")]
     return Topic(says, formula, code, numbers, agrees=layer.agrees)
 
 
 # --- feed-forward ---------------------------------------------------------------------------------
 
-# For each activation its symbol and its formula for a number z; others are shown by their titles.
-_ACTIVATIONS = {
-    "relu": ("ReLU", "max (0, z)"),
-    "gelu": ("GELU", "z · Φ(z)"),
-    "gelu-tanh": ("GELU", "z / 2 (1 + tanh(√{2 / π} (z + 0.044715 z^3)))"),
-    "silu": ("SiLU", "z / {1 + e^{− z}}"),
-}
-
 
 def feed_forward(chosen: HeadAtQuery) -> Topic:
     """Two linear maps with an activation between, and a gate where the model has one."""
     config, layer = chosen.run.config, chosen.layer
-    of, title = layer.feed_forward, ACTIVATIONS[config.activation].title
-    name, function = _ACTIVATIONS.get(config.activation, (title, "f (z)"))
+    of, activation = layer.feed_forward, ACTIVATIONS[config.activation]
+    name, function = activation.symbol, activation.formula
     b_1, b_g, b_2 = (f" + b_{at}" * config.feed_forward_bias for at in "1g2")
     return Topic(
         says=chosen.says("feed_forward"),
@@ -190,7 +179,7 @@ def feed_forward(chosen: HeadAtQuery) -> Topic:
             *[f"g:gate = W_g x:read{b_g}"] * config.gated,
             f"a:inner = {name}" + ("(g:gate) ⊙ h:wide" if config.gated else "(h:wide)"),
             f"y:made = W_2 a:inner{b_2}",
-            f"{{{name}(z)}}:inner = {function}",
+            *([] if function is None else [f"{{{name}(z)}}:inner = {function}"]),
         ],
         code=[
             (FeedForward.forward, "wide=expand gate=wide:gate read=x inner=wide/f made=contract")

@@ -7,15 +7,13 @@ import numpy as np
 from transformer.analysis.rotary import rotated_pair, rotates
 from transformer.messages import numeral, say
 from transformer.model.blocks import Embedding
-from transformer.model.positions import (
-    FIRST_OF_FAIRSEQ,
-    POSITIONS,
-    LearnedPositions,
-    sinusoidal_matrix,
-)
+from transformer.model.positions import POSITIONS, VectorFormula
 from transformer.model.rotary import Rotation, apply_rotary, frequencies_of
 from transformer.runs.head_data import array
 from transformer.views.model.topic import FIRST, Code, HeadAtQuery, Topic
+
+# Of an encoding that has no formula: its vector by a letter, and where it is added.
+UNKNOWN = VectorFormula("{P_{p:p}}:position", (), ())
 
 
 def positions(chosen: HeadAtQuery) -> Topic:
@@ -34,38 +32,22 @@ def positions(chosen: HeadAtQuery) -> Topic:
 
 
 def _added(chosen: HeadAtQuery, says: list[str]) -> Topic:
-    """A vector of waves, or of a trained table, added to the token's."""
+    """The vector that its encoding adds to the token's, by the encoding's formula if it has one."""
     run, config, stack, row = chosen.run, chosen.run.config, chosen.site.stack, chosen.query
-    is_fairseq = config.positions == "sinusoidal-fairseq"
-    in_halves = config.positions != "sinusoidal"
-    if config.positions == "learned":
-        vector = "{P_{p:p}}:position"
-        formula = [f"{vector} = table [p:p]"]
-        code: Code = [(LearnedPositions.forward, "position=return p=positions")]
-    else:
-        vector = "{PE_{p:p}}:position"
-        even, odd = ("i", "C / 2 + i") if in_halves else ("2 i", "2 i + 1")
-        first, whole = ("(p:p + 2)", "{C − 2}") if is_fairseq else ("p:p", "C")
-        angle = f"{{{first} / 10000^{{{{2 i}} / {whole}}}}}:angle"
-        formula = [
-            f"{{PE_{{p:p, {even}}}}}:position = sin({angle})",
-            f"{{PE_{{p:p, {odd}}}}}:position = cos({angle})",
-        ]
-        waves = "position=return/sin" if in_halves else "position=matrix/sin position=matrix/cos"
-        code = [(sinusoidal_matrix, f"angle p=position p=angle:position {waves}")]
+    vector, lines, steps, angles_of = POSITIONS[config.positions].formula or UNKNOWN
     scale, has_types = numeral(config.embedding_scale, "g"), config.n_token_types > 0
     token = f"{scale} " * (config.embedding_scale != 1) + "√C " * config.scale_embeddings + "e"
     made = "tokens" + " token=embedded/scale" * (token != "e") + " token=embedded/types" * has_types
-    code.append((Embedding.forward, f"sum=x/embedded token=embedded/{made} position=added"))
+    placed = "position=added p=added:positions"
+    code: Code = [*steps, (Embedding.forward, f"sum=x/embedded token=embedded/{made} {placed}")]
     embedded, added = (
         array(rows[stack][0, row]) for rows in (run.trace.embed, run.trace.pos_embed)
     )
-    pairs = np.arange(0, len(added), 2) / max(1, len(added) - 2 * is_fairseq)
-    angles = (row + FIRST_OF_FAIRSEQ * is_fairseq) / 10_000.0**pairs
+    angles = None if angles_of is None else angles_of(row, len(added))
     return Topic(
         says=says,
         formula=[
-            *formula,
+            *lines,
             f"x:sum = {{{token}{' + e′' * has_types}}}:token + {vector}",
             *["x′ = N(x)"] * config.norm_embeddings,
         ],

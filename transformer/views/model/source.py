@@ -33,7 +33,8 @@ def excerpt(function: Callable[..., Any], places: str, parts: Collection[str]) -
     text = textwrap.dedent("".join(source)).splitlines()
     node = ast.parse("\n".join(text)).body[0]
     assert isinstance(node, ast.FunctionDef)
-    file = Path(inspect.getfile(function)).resolve().relative_to(ROOT).as_posix()
+    path = Path(inspect.getfile(function)).resolve()
+    file = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
     lit: list[list[list[str]]] = [[[] for _ in line] for line in text]  # parts of each character
     found: list[tuple[int, str, Any]] = []
     for place in places.split():

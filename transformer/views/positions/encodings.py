@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from transformer.checks import check_choice, is_whole, shortened
 from transformer.messages import say
+from transformer.model.positions import POSITIONS
 from transformer.network_words import stack_name
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
@@ -30,12 +31,20 @@ def matrix_of(run: Run, stack: str | None = None) -> tuple[str, Matrix, int]:
     """(stack, its (max_len, C) position matrix, how many rows this run used).
 
     stack None: the model's only stack, or the decoder. The used rows are always the first ones: a
-    window that slid starts again at position 0. Raises ValueError for a stack that is not there.
+    window that slid starts again at position 0. Raises ValueError for a stack that is not there,
+    and for a network that adds no vectors to its tokens.
     """
+    check_added(run)
     known = list(run.position_matrices)
     chosen = known[-1] if stack is None else stack
     check_choice("stack", chosen, known)
     return chosen, array(run.position_matrices[chosen]), len(run.queries(chosen))
+
+
+def check_added(run: Run) -> None:
+    """Raise ValueError for a run whose network adds no vectors of positions to its tokens."""
+    if not (POSITIONS[run.config.positions].adds and run.position_matrices):
+        raise ValueError(f"{run.model} adds no vectors of positions to its tokens")
 
 
 def position_matrix(run: Run, stack: str | None = None) -> go.Figure:

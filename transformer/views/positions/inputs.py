@@ -15,7 +15,7 @@ from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.drawing import style
 from transformer.views.parameters import STACK, Int
-from transformer.views.positions.encodings import line_figure
+from transformer.views.positions.encodings import check_added, line_figure
 
 _COLOURED = 0.995  # quantile at the ends of the colour scale: a few outliers would flatten it
 _ROW_PX, _LEAST_PX, _MOST_PX = 19, 90, 520  # of one token, and of all of them
@@ -76,11 +76,12 @@ class InputParts:
 def input_parts(run: Run, stack: str | None = None) -> InputParts:
     """The parts of a stack's input; stack None: the model's only stack, or the decoder.
 
-    Raises ValueError for a stack that was not recorded.
+    Raises ValueError for a stack that was not recorded, and for a network that adds no positions.
     """
     known = tuple(run.trace.embed)
     if not known:
         raise ValueError("this run's trace holds no embeddings; needed: a network's own trace")
+    check_added(run)
     chosen = known[-1] if stack is None else stack
     check_choice("stack", chosen, known)
     token, position = (array(of[chosen][0]) for of in (run.trace.embed, run.trace.pos_embed))

@@ -113,8 +113,8 @@ const shiftSays = ({
   );
   if (figure === null) {
     const none = say(
-      "These positions are learned, and there are no more of them than dimensions: " +
-        "a matrix that moves each by k would fit anything, so none is shown.",
+      "There are no more positions than dimensions: a matrix that moves each by k would " +
+        "fit anything, so none is shown.",
     );
     return `${asks} ${none}`;
   }
@@ -128,7 +128,7 @@ const shiftSays = ({
     return `${asks} ${exact}`;
   }
   const best = say(
-    "Learned positions promise none. The best one (least squares over {pairs} " +
+    "Nothing in how these vectors are made promises one. The best one (least squares over {pairs} " +
       "pairs of positions) misses by {relative} of the vectors' size; fitted to random " +
       "numbers it would miss by about {chance}.",
     { pairs, relative: percentText(relative, 1), chance: percentText(chance, 1) },
@@ -278,10 +278,13 @@ const Curves = ({ common }) => {
 const Positions = () => {
   useMemo(() => followLinks("positions", follow), []);
   const { run } = page;
-  const isHidden = run ? !run.adds_positions : false; // see rotary.js
+  const isHidden = run ? !run.adds_positions : false; // see rotary.js and bias.js
+  const isTold = !isHidden || run.is_rotary || run.biases_scores;
   const place = run ? Math.min(fields.stack, run.stacks.length - 1) : 0;
   const common = run && !isHidden ? { run: run.run, stack: run.stacks[place] } : null;
   const parts = { common, place };
+  if (!isTold)
+    return html`<p class="positions-lab">${say("This network is not told where a token stands: nothing is added, rotated or biased by position.")}</p>`;
   return html`<div class="positions-lab" hidden=${isHidden}>
     <${Matrix} ...${parts} />
     <${Section} name="inputs" title=${say("What is added to which token")}><${Inputs} ...${parts} /><//>

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from transformer.checks import check_whole
 from transformer.messages import say
+from transformer.model.positions import POSITIONS
 from transformer.runs.run import Run
 from transformer.views.drawing import style
 from transformer.views.positions.encodings import matrix_of, square_axes
@@ -51,35 +52,17 @@ class Shift:
         return math.sqrt(1 - len(self.matrix) / self.n_pairs) if self.fitted else 0.0
 
 
-def rotation_matrix(k: int, d_model: int) -> Doubles:
-    """(C, C): k positions on, for sinusoidal positions with (sin, cos) pairs side by side.
-
-    Pair i turns by the angle k / 10000^(2i / C): sin(a + b) = sin a cos b + cos a sin b and
-    cos(a + b) = cos a cos b - sin a sin b. Raises ValueError for an odd d_model.
-    Source: Vaswani et al. 2017, section 3.5, worked out.
-    """
-    if d_model % 2:
-        raise ValueError(f"sinusoidal positions need an even d_model; got {d_model}")
-    first = np.arange(0, d_model, 2)
-    angle = k * 10_000.0 ** (-first / d_model)
-    matrix = np.zeros((d_model, d_model))
-    matrix[first, first] = matrix[first + 1, first + 1] = np.cos(angle)
-    matrix[first, first + 1] = np.sin(angle)
-    matrix[first + 1, first] = -np.sin(angle)
-    return matrix
-
-
 def largest_shift(run: Run, stack: str | None = None) -> int:
     """The largest k that `shift` takes; below 1 where a fit would fit any matrix."""
     _, table, _ = matrix_of(run, stack)
     known, size = table.shape
-    return known - 1 - (0 if run.config.positions == "sinusoidal" else size)
+    return known - 1 - (size if POSITIONS[run.config.positions].shift is None else 0)
 
 
 def shift(run: Run, k: int, stack: str | None = None) -> Shift:
     """The map that moves a position of the model's own matrix by k.
 
-    k: 1 to max_len - 1. Rotations for sinusoidal positions, else the best fit.
+    k: 1 to max_len - 1. The encoding's own map where it has one, else the best fit.
     Raises ValueError for another k, an unknown stack, and for a fit that has as many unknowns as
     equations: it would be without error for any matrix, and so say nothing.
     """
@@ -87,23 +70,25 @@ def shift(run: Run, k: int, stack: str | None = None) -> Shift:
     known, size = table.shape
     check_whole("k", k, 1, known - 1)
     here, there = table[:-k].astype(np.float64), table[k:].astype(np.float64)
-    fitted = run.config.positions != "sinusoidal"
+    exact = POSITIONS[run.config.positions].shift
     if k > largest_shift(run, stack):
         raise ValueError(
             f"a map of {size} dimensions fits any {len(here)} pairs of positions; "
             "choose a smaller k"
         )
-    if fitted:  # the squared distance of here · Mᵀ to there is smallest; by QR, not by an SVD
+    if (
+        exact is None
+    ):  # the squared distance of here · Mᵀ to there is smallest; by QR, not by an SVD
         of_here, of_there = torch.from_numpy(here), torch.from_numpy(there)
         matrix = torch.linalg.lstsq(of_here, of_there, driver="gelsy").solution.T.numpy()
     else:
-        matrix = rotation_matrix(k, size)
+        matrix = exact(k, size).numpy()
     missed = here @ matrix.T - there
     return Shift(
         stack=chosen,
         k=k,
         matrix=matrix,
-        fitted=fitted,
+        fitted=exact is None,
         n_pairs=len(here),
         largest_miss=float(np.abs(missed).max()),
         relative_miss=float(np.linalg.norm(missed) / np.linalg.norm(there)),
