@@ -1,7 +1,7 @@
 """One token's way through the network, against PyTorch's own modules and plain passes."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from transformer.analysis.atlas import reading_weights
 from transformer.analysis.journey import (
     N_WRITTEN,
     continuation,
+    deciding_heads,
     journey,
     telling,
     without_head,
@@ -310,3 +311,22 @@ def test_a_small_network_waits_for_no_turn_and_a_large_one_is_refused(
     monkeypatch.setattr(module, "MAX_PREVIEW_OPERATIONS", 2 * tiny_model.n_parameters)
     with pytest.raises(ValueError, match=r"this would read 3 tokens, .* choose an earlier token"):
         ask(experiments, "without_head", run, position=3, **head)
+
+
+@pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder", "altered"])
+def test_deciding_heads_are_those_whose_zeros_change_the_token(family, tokenizer):
+    is_altered, family = family == "altered", family.replace("altered", "decoder")
+    model = tiny("deciding", family, tokenizer, seed=3)
+    off = Site("decoder", 1, "self")
+    altered = [Ablate("decoder", 1, (0,))] if is_altered else []
+    run = model.generate(TEXT, interventions=altered) if altered else run_of(model)
+    place, wanted = len(run.ids) - 2, set()
+    with zeroed(model, off, 0) if altered else nullcontext():
+        likeliest = plain(model, run, place).argmax()
+        for site in sites_of(model.config):
+            for head in range(model.config.n_heads):
+                with zeroed(model, site, head):
+                    if plain(model, run, place).argmax() != likeliest:
+                        wanted.add((site, head))
+    assert set(deciding_heads(model, run, place)) == wanted
+    assert wanted

@@ -13,20 +13,22 @@ from torch import Tensor
 
 from transformer.analysis.logit_contribution import LogitContribution, WrittenAt, attributed
 from transformer.analysis.logit_lens import lens_logits
-from transformer.analysis.text_before import TextBefore
+from transformer.analysis.text_before import TextBefore, in_parts
 from transformer.checks import check_whole
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.generation import generate
 from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
 from transformer.interventions.descriptions import Ablate, Intervention
-from transformer.interventions.hooks import hooks_of
-from transformer.model.hooks import Hook, Point
-from transformer.model.sites import Site
+from transformer.interventions.hooks import ablated_one_by_one, hooks_of
+from transformer.model.hooks import Hook, Point, unchanged
+from transformer.model.sites import Site, sites_of
 from transformer.model.transformer import EncoderDecoder, EncoderOnly
 from transformer.runs.compact_trace import stored_at
+from transformer.runs.head_data import switched_off
 from transformer.runs.run import Run
 
 N_WRITTEN = 8  # tokens of a continuation
+MAX_BATCHES = 8  # of heads left out one by one, each about 0.2 s on two cores
 SENTENCE_ENDS = (".", "!", "?")
 
 
@@ -105,6 +107,43 @@ def without_head(
     if others or not recorded:
         return text.logits([*others, *off])[0].cpu()
     return text.from_layer(run, found.layer, off)[0].cpu()
+
+
+@torch.no_grad()
+def deciding_heads(
+    model: LoadedModel, run: Run, position: int | None = None
+) -> tuple[tuple[Site, int], ...] | None:
+    """The heads without each of which alone another token than the likeliest would follow.
+
+    Heads that the run has switched off are left out. None where the network is too large to try
+    all heads in MAX_BATCHES. Raises ValueError for a position that the network does not read.
+    """
+    position = model.last_read(run) if position is None else position
+    text = TextBefore.up_to(model, run, position)
+    others = altered(model, run)
+    heads = [
+        (site, head)
+        for site in sites_of(run.config)
+        for head in range(run.config.n_heads)
+        if head not in switched_off(run, site)
+    ]
+    if len(heads) > MAX_BATCHES * text.largest_batch:
+        return None
+    likeliest = int(text.logits(others or [unchanged])[0].argmax())
+    resumes = not others and bool(run.trace.residuals) and len(run.trace.kinds()) == 1
+    groups = [[one for one in heads if one[0] == site] for site in sites_of(run.config)]
+    deciding: list[tuple[Site, int]] = []
+    for group in groups if resumes else [heads]:
+        for part in in_parts(group, text.largest_batch):
+            off = ablated_one_by_one(run.config, part)
+            logits = (
+                text.from_layer(run, part[0][0].layer, [off], len(part))
+                if resumes
+                else text.logits([*others, off], len(part))
+            )
+            best = logits.argmax(dim=-1).tolist()
+            deciding += [head for head, token in zip(part, best, strict=True) if token != likeliest]
+    return tuple(deciding)
 
 
 @torch.no_grad()

@@ -104,12 +104,13 @@ class TextBefore:
         memory = run.trace.residuals["encoder"][-1]  # whose keys and values are in the cache
         return network.decode(ids, memory, source, cache=cache, hooks=hooks)[:, -1].float()
 
-    def from_layer(self, run: Run, layer: int, hooks: Sequence[Hook]) -> Tensor:
-        """(1, V) as `logits`, of a run without interventions through a network of one stack: from a
-        layer on, which the recorded residual stream enters. The hooks see no point before."""
+    def from_layer(self, run: Run, layer: int, hooks: Sequence[Hook], n_rows: int = 1) -> Tensor:
+        """(n_rows, V) as `logits`, of a run without interventions through a network of one stack:
+        from a layer on, which the recorded residual stream enters. The hooks see no point before.
+        """
         network, stack = self.network, self.network.last_stack
         recorded = run.trace.residuals[stack.name][layer][:, : len(self.ids)]
-        x = recorded.to(network.device, network.dtype)
+        x = recorded.to(network.device, network.dtype).expand(n_rows, -1, -1)
         positions = torch.arange(len(self.ids), device=x.device)
         context = ForwardContext(causal=stack.name == "decoder", hooks=hooks)
         context = stack.placed(context, positions)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from transformer.analysis.ablation import broken_guess, head_importance, losses_without
-from transformer.analysis.journey import continuation, journey, without_head
+from transformer.analysis.journey import continuation, deciding_heads, journey, without_head
 from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.logit_lens import with_lens
 from transformer.analysis.patching import patch_effect
@@ -107,7 +107,7 @@ def _n_tokens(question: Callable[..., Any], run: Run, arguments: Mapping[str, An
     position = arguments.get("position")
     n_read = len(run.ids) if position is None else position if isinstance(position, int) else 0
     n_read = max(0, min(n_read, run.config.output_max_len))
-    if question is head_importance:
+    if question in (head_importance, deciding_heads):
         n_variants = len(sites_of(run.config)) * run.config.n_heads
     elif question is patch_effect:
         n_positions = len(run.source_ids) if arguments.get("stack") == "encoder" else n_read

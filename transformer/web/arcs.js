@@ -1,4 +1,5 @@
-// Arcs over a text, from a token to those that it reads, with each share in per cent.
+// Arcs over a text, from a token to those that it reads, with each share in per cent. Those to a source begin at the
+// word that is being written, the next one: there the source's word is found again.
 
 import { percentText } from "./messages.js";
 import { html, useLayoutEffect, useState } from "./preact.js";
@@ -9,6 +10,7 @@ const MOST = 4;
 const ABOVE_PX = 30; // of an arc's control points over the upper token
 const APART_PX = 40; // of two shares on one line
 const LABEL_PX = 46; // of a share
+const END_PX = 24; // behind the last token
 
 /** @typedef {{ d: string, width: number, share: string, x: number, y: number }} Arc */
 
@@ -23,11 +25,19 @@ const boxOf = (root, stack, index) => {
   return new DOMRect(box.x - origin.x, box.y - origin.y, box.width, box.height);
 };
 
+// The box of what is written after a token: the next token, or the room behind the last.
+/** @type {(root: HTMLElement, token: { stack: string, index: number }) => DOMRect | null} */
+const boxWritten = (root, { stack, index }) => {
+  const next = boxOf(root, stack, index + 1);
+  const last = next ? null : boxOf(root, stack, index);
+  return next ?? (last && new DOMRect(last.right, last.y, END_PX, last.height));
+};
+
 /** @type {(root: HTMLElement, read: any) => Arc[]} */
 const arcsOf = (root, { token, reading }) => {
-  const from = boxOf(root, token.stack, token.index);
   const { stack, weights, first } = reading;
   const isOwn = stack === token.stack;
+  const from = isOwn ? boxOf(root, token.stack, token.index) : boxWritten(root, token);
   if (!from) return [];
   const read = Array.from(weights, (_, at) => first + at)
     .map((place) => ({ place, weight: weightAt(reading, place), to: boxOf(root, stack, place) }))

@@ -242,12 +242,13 @@ export const useDocument = (names, listener, first = false) => {
   }, []);
 };
 
-// The answer to a request of this part, {answer, asked}: the previous one while the next is loading, null
-// before the first; asked: its data. question: the endpoint's name, or a function that returns the answer.
+// The answer to a request of this part, {answer, asked, current}. answer: the previous one while the next is
+// loading, null before the first; asked: its data. current: the answer to the data of this draw alone, null while
+// that is loading: what is said of it under a name goes by this one. question: the endpoint's name, or a function that returns the answer.
 // data: null requests nothing. It is requested only while the part is visible, and a refusal is shown in the
 // page's status until something else is asked; it is requested again after the part was out of sight.
 // take(answer, data): called in the same draw, with null after a refusal.
-/** @type {(part: Part, question: string | ((data: any) => Promise<any>), data: any, take?: (answer: any, data: any) => void) => {answer: any, asked: any}} */
+/** @type {(part: Part, question: string | ((data: any) => Promise<any>), data: any, take?: (answer: any, data: any) => void) => {answer: any, asked: any, current: any}} */
 export const useAnswer = (part, question, data, take = () => {}) => {
   const [found, setFound] = useState({ answer: null, asked: null, key: "null", isRefused: false });
   const me = useRef(0);
@@ -277,5 +278,6 @@ export const useAnswer = (part, question, data, take = () => {}) => {
     if (found.isRefused && !part.seen) setFound({ ...found, key: "null", isRefused: false });
   }, [part.seen]);
   useLayoutEffect(() => () => part.setPending(me, false), []);
-  return found;
+  const { answer, asked, isRefused } = found;
+  return { answer, asked, current: data && key === found.key && !isRefused ? answer : null };
 };

@@ -41,14 +41,15 @@ export const pictureAsked = (at) => {
 export const numbersOf = ({ name, data }) => askOnce(name, data, headNumbers);
 // On pointer down on a head, a tenth of a second before the click.
 export const prefetch = (wanted) => numbersOf(wanted).catch(() => {});
-// Set `shown` to the numbers that are wanted, once they arrive; null where they are refused.
+// Set `shown` to the numbers that are wanted, once they arrive; null where they are refused. Returns them, and null
+// while `shown` still holds those of another question.
 export const useNumbers = (part, shown, wanted) => {
   const take = (numbers, { stacks }) =>
     batch(() => {
       Object.assign(shown, { numbers, ...stacks });
       if (!numbers) shown.refusals += 1;
     });
-  useAnswer(part, numbersOf, wanted, take);
+  return useAnswer(part, numbersOf, wanted, take).current;
 };
 
 // ---- all heads of a kind of attention ----

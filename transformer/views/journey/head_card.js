@@ -7,11 +7,12 @@ import { cardState } from "../../web/card.js";
 import { knownName } from "../../web/head_grid.js";
 import { weightsOfRow } from "../../web/head_numbers.js";
 import { siteNamed } from "../../web/declared.js";
+import { fields } from "../../web/fields.js";
 import { capital, numeral, percentText, say, sayWith } from "../../web/messages.js";
 import { useAnswer } from "../../web/part.js";
-import { effect, html, signal, useLayoutEffect } from "../../web/preact.js";
+import { batch, effect, html, signal, useLayoutEffect } from "../../web/preact.js";
 import { headName, siteName } from "../../web/sites.js";
-import { page, sameHead, setHead, setQuery, isOpeningLink } from "../../web/store.js";
+import { isOpeningLink, on, page, predicts, sameHead, setHead, setQuery } from "../../web/store.js";
 import { continued, Token, WORD } from "../../web/text.js";
 import { WhoReads } from "../../web/tokens.js";
 import { amountOf, partsOf } from "./geometry.js";
@@ -32,39 +33,55 @@ const isUsual = () => {
   const at = opening.site ? siteNamed("site", opening.site, page.run) : { ...kinds[0], layer: 0 };
   return sameHead(page.head, { ...at, head: Number(opening.head ?? 0) });
 };
-// answer: of the server, see journey.py; null before there is one.
-export const useAgreement = (answer) =>
-  useLayoutEffect(() => {
-    if (!answer) return;
-    const { named } = answer;
-    const { model, text: prompt, example } = page.run;
-    const text = JSON.stringify([model, prompt]);
-    const isNew = text !== known && !example;
-    const isFree = isNew && !isLinked && cardState.place === null;
-    [known, isLinked] = [text, isOpeningLink()];
-    if (isFree && page.query === null && (page.head === own || isUsual())) lookAt(named);
-    else if (named && sameHead(page.head, named)) own = page.head;
-  }, [answer]);
-
-// Of a text that the network wrote, the place where one head leads; else the head that adds most at its end.
-// Nothing is shown if something was chosen meanwhile.
-const lookAt = async (named) => {
-  const { run, stack, labels, n_prompt: start } = page.run;
-  const { head } = page;
-  const wrote = stack === "decoder" && labels.length > start;
-  const {
-    position: index = null,
-    head: leading = named,
-    leads,
-  } = wrote ? await askOnce("telling", { run }) : {};
-  if (page.run.run !== run || page.head !== head || page.query) return;
-  if (index !== null) setQuery({ stack, index });
-  surprising.value = leads === false && { run, place: index };
-  if (leading) setHead(leading);
-  own = page.head;
+// Whether the head and token of the shown text are to be chosen: asked once for a text.
+const isFree = () => {
+  const { model, text: prompt, example } = page.run;
+  const text = JSON.stringify([model, prompt]);
+  const isNew = text !== known && !example;
+  const free = isNew && !isLinked && cardState.place === null;
+  [known, isLinked] = [text, isOpeningLink()];
+  return free && page.query === null && (page.head === own || isUsual());
 };
+
 // Where no head leads: {run, place}.
 const surprising = signal(/** @type {any} */ ({}));
+
+// Of a text that the network wrote, the place where one head leads, before anything is shown of it; of any other the
+// head that adds most at its end: `named`, where it is known. Nothing is chosen if something was meanwhile.
+const choose = async (named = /** @type {any} */ (null)) => {
+  const { run, stack, labels, n_prompt: start } = page.run;
+  const { head } = page;
+  const isWritten = stack === "decoder" && labels.length > start;
+  shared.isChoosing = isWritten;
+  try {
+    const told = isWritten ? await askOnce("telling", { run }) : {};
+    const { position: index = null, head: leading = named, leads } = told;
+    if (page.run.run !== run || page.head !== head || page.query) return;
+    if (!leading) known = ""; // until the journey names one
+    batch(() => {
+      if (index !== null) setQuery({ stack, index });
+      if (leading) setHead(leading);
+      surprising.value = leads === false && { run, place: index };
+    });
+    own = page.head;
+  } finally {
+    if (page.run.run === run) shared.isChoosing = false;
+  }
+};
+on("run", ({ stack, labels, n_prompt: start }) => {
+  shared.isChoosing = false;
+  const isWritten = stack === "decoder" && labels.length > start && predicts();
+  if (isWritten && fields.tab === "journey" && isFree()) choose().catch(() => {});
+});
+
+// The same for a text that was written out of sight. answer: of the server, see journey.py; null before there is one.
+export const useAgreement = (answer) =>
+  useLayoutEffect(() => {
+    if (!answer || shared.isChoosing) return;
+    const { named } = answer;
+    if (isFree()) choose(named).catch(() => {});
+    else if (named && sameHead(page.head, named)) own = page.head;
+  }, [answer]);
 
 // ---- the sentences ----
 
@@ -76,8 +93,9 @@ const readAt = (numbers, row) =>
   Array.from(weightsOfRow(numbers, row))
     .map((weight, column) => ({ weight, column, label: numbers.labels.key[column] }))
     .sort((a, b) => b.weight - a.weight);
-// row: of the token in the head's stack; it may be before the recorded ones; gap: the guess, if it is a gap.
-const Reads = ({ numbers, row, isSelf, gap }) => {
+// row: of the token in the head's stack; it may be before the recorded ones; gap: the guess, if it is a gap; writes:
+// of cross-attention, the word that is written next.
+const Reads = ({ numbers, row, isSelf, gap, writes }) => {
   const isShown = numbers && row !== null && row >= 0 && row < numbers.labels.query.length;
   if (!isShown) return null;
   const { query, key } = numbers.labels;
@@ -90,6 +108,11 @@ const Reads = ({ numbers, row, isSelf, gap }) => {
   const all = [most, ...alike].map(({ weight }) => percentText(weight)).join(" + ");
   const shares = html`<span class="shares">${all}</span>`;
   const values = { at: strong(gap ?? query[row]), key: strong(most.label), shares };
+  if (writes !== null)
+    return sayWith("To write {word} it reads {key} most: {shares} of its attention.", {
+      ...values,
+      word: strong(writes),
+    });
   if (isSelf && most.column === row)
     return sayWith("At {at} it reads that token itself: {shares} of its attention.", values);
   return follows(most)
@@ -147,59 +170,74 @@ export const askTexts = ({ position }, at) =>
   page.run.stack === "decoder" &&
   void askOnce("continuation", textAsked(position, at)).catch(() => {});
 
-// What the network would write at a place with the head and without, [labels, labels]; null where it writes
-// nothing.
-const useTexts = (part, answer, place, at) => {
+// What the network would write at a place with the head and without, {texts: [labels, labels] or null where it writes
+// nothing, decides: whether no other head changes the next token alone}; null while it is not known.
+const useTexts = (part, answer, at) => {
   const { run, stack } = page.run;
   const isOff = isAblated(at);
   const both = async (data) => {
     if (stack === "decoder") {
       const texts = await Promise.all(
-        [{ run, position: place }, data].map((one) => askOnce("continuation", one)),
+        [{ run, position: data.position }, data].map((one) => askOnce("continuation", one)),
       );
       return isOff ? texts.reverse() : texts; // the second is of the head switched over
     }
     const without = await withoutHead(data);
     return [answer, without].map(({ likeliest: [{ label }] }) => ({ labels: [label] }));
   };
-  const wanted = place !== null && textAsked(place, at);
-  const { answer: written, asked } = useAnswer(part, both, wanted);
-  const isCurrent = wanted && JSON.stringify(asked) === JSON.stringify(wanted);
-  const texts = isCurrent && written.map(({ labels }) => labels);
-  return texts && texts[0].length > 0 ? texts : null;
+  const written = async (data) => {
+    const texts = (await both(data)).map(({ labels }) => labels);
+    if (texts[0].length === 0) return { texts: null, decides: false };
+    const isChanged = !isOff && texts[0][0] !== texts[1][0];
+    const { position } = data;
+    const asked = isChanged && askOnce("deciding", { run, position }).catch(() => null);
+    return { texts, decides: (await asked)?.n === 1 };
+  };
+  return useAnswer(part, written, answer && textAsked(answer.position, at)).current;
 };
 
-// isCurrent: whether the answer is of the shown run; at: the chosen head; row: of the chosen token in its stack,
-// null for none; label: what the head does.
-export const HeadCard = ({ part, answer, isCurrent, numbers, at, row, label }) => {
-  const isOff = isAblated(at);
-  const whose = capital(headName(at));
-  const texts = useTexts(part, answer, isCurrent ? answer.position : null, at);
-  const decides = !isOff && texts && texts[0][0] !== texts[1][0];
-  const nHeads = page.run.kinds.reduce(
-    (sum, { n_layers: count }) => sum + count * page.run.n_heads,
-    0,
-  );
-  const isSelf = at.kind === "self" && at.stack === page.run.stack;
-  const isOwn = at.stack === page.run.stack;
-  const gap = page.run.hidden.includes(answer.position) ? answer.target_label : null;
-  const sentences = [
+// What a card says of a head. numbers, answer: of this head and place; row: of the chosen token in its stack, null for
+// none.
+const sentencesOf = ({ numbers, answer, at, row, texts, isOff, whose }) => {
+  const { stack, hidden, labels } = page.run;
+  const isOwn = at.stack === stack;
+  const isSelf = at.kind === "self" && isOwn;
+  const { position, target_label: target } = answer;
+  const gap = hidden.includes(position) ? target : null;
+  const writes = at.kind === "cross" ? (labels[position + 1] ?? target) : null;
+  return [
     isOff
       ? say("{whose} is switched off: it reads nothing.", { whose })
-      : html`<${Reads} ...${{ numbers, row, isSelf, gap }} />`,
+      : html`<${Reads} ...${{ numbers, row, isSelf, gap, writes }} />`,
     isOwn && html`<${Adds} ...${{ answer, at }} />`,
-    texts && html`<${Writes} place=${answer.position} texts=${texts} />`,
-  ];
+    texts && html`<${Writes} place=${position} texts=${texts} />`,
+  ].filter(Boolean);
+};
+
+// answer: of the journey, null while that of the chosen token is on its way; numbers: of the chosen head `at`, null
+// as well; row: of the chosen token in its stack, null for none; label: what the head does. All that is said of a
+// head appears at once, and nothing of another under its name.
+export const HeadCard = ({ part, answer, numbers, at, row, label }) => {
+  const isOff = isAblated(at);
+  const whose = capital(headName(at));
+  const written = useTexts(part, answer, at);
+  const isKnown = answer && numbers && written;
+  const { kinds, n_heads: across } = page.run;
+  const nHeads = kinds.reduce((sum, { n_layers: count }) => sum + count * across, 0);
   const name = knownName(whose, isOff);
   const { run, place } = surprising.value;
-  const isSurprise = run === page.run.run && place === answer.position;
+  const isSurprise = run === page.run.run && place === answer?.position;
+  const decides = isKnown && written.decides;
   const decision = say("One head of {n} decides", { n: nHeads });
+  const sentences = isKnown
+    ? sentencesOf({ numbers, answer, at, row, texts: written.texts, isOff, whose })
+    : [];
   // Two lines, whichever are filled, and room for three sentences: the buttons stay where they are.
-  return html`<section class="head-card" aria-live="polite">
-    <h3><span class="card-line">${decides ? decision : name}</span>
-      <small>${decides && name}${" "}${label && html`<span class="head-label">${label}</span>`}</small></h3>
-    ${isSurprise && html`<p class="hint">${say("No head leads in this text: its most surprising word.")}</p>`}
-    <ol>${sentences.filter(Boolean).map((one) => html`<li>${one}</li>`)}</ol>
+  return html`<section class="head-card" aria-live="polite" aria-busy=${!isKnown}>
+    <h3><span class="card-line">${shared.isChoosing ? "…" : decides ? decision : name}</span>
+      <small>${decides && name}${" "}${isKnown && label && html`<span class="head-label">${label}</span>`}</small></h3>
+    ${isKnown && isSurprise && !decides && html`<p class="hint">${say("No head leads in this text: its most surprising word.")}</p>`}
+    <ol>${sentences.map((one) => html`<li>${one}</li>`)}</ol>
     <div class="card-actions"><${SwitchOff} of=${at} />
       <button type="button" class="enlarge" aria-expanded=${String(shared.isLarge)}
         onClick=${() => (shared.isLarge = !shared.isLarge)}>${say("Look at it large")}</button>

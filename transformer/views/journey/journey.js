@@ -12,7 +12,6 @@ import {
   setQuery,
   tracedFrom,
 } from "../../web/store.js";
-import { fields } from "../../web/fields.js";
 import { isAblated } from "../../web/runs.js";
 import { capital, numeral, say, sayWith } from "../../web/messages.js";
 import { headName, kindOf, siteName } from "../../web/sites.js";
@@ -21,7 +20,7 @@ import { weightsOfRow } from "../../web/head_numbers.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { fontPx } from "../../web/theme.js";
 import { openSection, mounted, usePart } from "../../web/part.js";
-import { effect, html, signal, useMemo } from "../../web/preact.js";
+import { html, useMemo } from "../../web/preact.js";
 import { Token, WORD } from "../../web/text.js";
 import {
   headAsked,
@@ -40,6 +39,7 @@ import { newShown, useCell } from "../attention/cell.js";
 import { askTexts, HeadCard, useAgreement } from "./head_card.js";
 import { layerGeometryOf, partsOf } from "./geometry.js";
 import { OneLayer, Picture } from "./layers.js";
+import { Questions } from "./questions.js";
 
 // Next to the picture: the chosen head large, and the heads by which one token reads another.
 
@@ -80,7 +80,8 @@ const cellInWords = (numbers, { row, column }, off) => {
   return say("{from} reads {to}, {weight}", { from: query[row], to: key[column], weight });
 };
 
-const Large = ({ part, height, shown, cell, at, row }) => {
+// numbers: of the head, null while `shown` holds those of another.
+const Large = ({ part, height, shown, numbers, cell, at, row }) => {
   const keys = readStack(at);
   const { key } = page;
   const column = key && key.stack === keys ? key.index - tracedFrom(keys) : null;
@@ -109,7 +110,7 @@ const Large = ({ part, height, shown, cell, at, row }) => {
         meanwhile=${meanwhile} />
       ${masked && html`<button type="button" class="to-tab to-masks" onClick=${() => shell.openTab("masks")}>${say("hidden by the mask")}</button>`}
     </div>
-    <p class="hint" id="journey-keys"><span class="cell-says">${cellInWords(shown.numbers, lit, isOff && name)}</span>
+    <p class="hint" id="journey-keys"><span class="cell-says">${cellInWords(numbers, lit, isOff && name)}</span>
       <button type="button" class="to-tab" onClick=${() => openSection("attention_math", "attention")}>${say("Its arithmetic")}</button></p>
   </div>`;
 };
@@ -187,61 +188,25 @@ const Side = ({ view, at, width }) => {
   </div>`;
 };
 
-// ---- where to go on: questions, each of which another tab answers, and all tabs ----
-
-// A text that the page offers, at its last token.
-const IT = { text: ["Lily", "loved", "the", "dog", "because", "it"].join(" "), read: "6" };
-const readIt = () =>
-  shell.apply({ model: "stories", ...IT, method: "greedy", length: "20", tab: "journey" });
-// fits: whether a run can answer it.
-const QUESTIONS = [
-  { says: say("Which word does it read?"), go: readIt, fits: ({ model }) => model === "stories" },
-  {
-    says: say("Why not the future?"),
-    go: () => shell.openTab("masks"),
-    fits: ({ stack }) => stack === "decoder",
-  },
-  { says: say("Without positions?"), go: () => openSection("breaks", "what-if") },
-  { says: say("Why this word, and not another?"), go: () => shell.openTab("prediction") },
-  { says: say("Watch a head form"), go: () => shell.openTab("learn") },
-];
-
-const hasTabs = signal(false); // kept while another tab is open
-effect(() => void globalThis.document?.body.classList.toggle("all-tabs", hasTabs.value));
-const isOnTab = () => globalThis.document?.activeElement?.matches("[role=tab]:focus-visible");
-// They stay for a visitor who has come from another by the keyboard.
-effect(() => void (fields.tab === "journey" && isOnTab() && (hasTabs.value = true)));
-
-const Questions = () => {
-  const one = ({ says, go }) =>
-    html`<li><button type="button" class="to-tab" onClick=${go}>${says}</button></li>`;
-  return html`<nav class="questions" aria-label=${say("Go on:")}>
-    <span>${say("Go on:")}</span>
-    <ul>${QUESTIONS.filter(({ fits }) => !fits || fits(page.run)).map(one)}
-      <li><button type="button" class="to-tab all-tools" aria-expanded=${String(hasTabs.value)}
-        onClick=${() => (hasTabs.value = !hasTabs.value)}>${say("All tools…")}</button></li></ul>
-  </nav>`;
-};
-
 // ---- all of it ----
 
 // The card of the chosen head, what goes with it, and where to go on.
-const HeadSide = ({ part, answer, isCurrent, shown, cell, found, height }) => {
+const HeadSide = ({ part, answer, current, shown, cell, found, height }) => {
   const at = /** @type {any} */ (headShown());
   const isOwn = at.stack === page.run.stack;
   const row = chosenRow(at.stack) ?? (isOwn ? answer.position - tracedFrom(at.stack) : null);
-  useNumbers(part, shown, headAsked(at));
+  const numbers = useNumbers(part, shown, headAsked(at));
   useMetrics(part);
   const label = headLabel(at);
   return html`<div class="head-side">
-    <${HeadCard} ...${{ part, answer, isCurrent, at, row, label }} numbers=${shown.numbers} />
+    <${HeadCard} ...${{ part, numbers, at, row, label }} answer=${current} />
     ${found && html`<${Readers} found=${found} />`}
-    ${shared.isLarge && html`<${Large} ...${{ part, height, shown, cell, at, row }} />`}
+    ${shared.isLarge && html`<${Large} ...${{ part, height, shown, numbers, cell, at, row }} />`}
     <${Questions} />
   </div>`;
 };
 
-const Body = ({ part, answer, asked, shown, cell }) => {
+const Body = ({ part, answer, asked, current, shown, cell }) => {
   const at = /** @type {any} */ (headShown());
   const { run } = page;
   const found = useReaders(part);
@@ -276,7 +241,7 @@ const Body = ({ part, answer, asked, shown, cell }) => {
   const columns = { gridTemplateColumns: isWide ? `${width}px minmax(0, 1fr)` : "minmax(0, 1fr)" };
   return html`<div class="journey-body" style=${columns}>
     <${Side} ...${{ view, at, width }} />
-    <${HeadSide} ...${{ part, answer, isCurrent, shown, cell, found, height }} />
+    <${HeadSide} ...${{ part, answer, current, shown, cell, found, height }} />
   </div>`;
 };
 
@@ -284,8 +249,8 @@ const Journey = () => {
   const part = usePart();
   const shown = useMemo(newShown, []);
   const cell = useCell(shown);
-  const { answer, asked } = useJourney(part);
-  useAgreement(answer);
+  const { answer, asked, current } = useJourney(part);
+  useAgreement(current);
   const { head } = page;
   const facts = answer && {
     run: asked.run,
@@ -294,7 +259,7 @@ const Journey = () => {
     head: head?.head,
   };
   return html`<div class="journey" ...${part.attributes(facts ?? {})}>
-    ${answer && part.width > 0 && !part.isHidden && html`<${Body} ...${{ part, answer, asked, shown, cell }} />`}
+    ${answer && part.width > 0 && !part.isHidden && html`<${Body} ...${{ part, answer, asked, current, shown, cell }} />`}
   </div>`;
 };
 export const mount = mounted(Journey);

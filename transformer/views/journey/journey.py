@@ -12,6 +12,7 @@ from transformer.analysis.atlas import reading_weights
 from transformer.analysis.journey import (
     Journey,
     continuation,
+    deciding_heads,
     journey,
     telling,
     without_head,
@@ -97,6 +98,16 @@ def answer_telling(models: ModelQueries, item: Run) -> Answer:
         return {"position": None}
     head = found.site._asdict() | {"head": found.head}
     return {"position": found.position, "head": head, "leads": found.lead > 0}
+
+
+def answer_deciding(
+    models: ModelQueries, item: Run, *, position: Annotated[int | None, LAST_READ] = None
+) -> Answer:
+    """How many heads decide: without each alone another token would follow; n None: not known."""
+    heads = models.ask(deciding_heads, item, position=position)
+    if heads is None:
+        return {"n": None, "heads": []}
+    return {"n": len(heads), "heads": [{**site._asdict(), "head": head} for site, head in heads]}
 
 
 def answer_without_head(
@@ -208,6 +219,11 @@ VIEW = View(
             answer_without_head,
             title="Without one head",
             help="The next token's logits with one head switched off (ablated).",
+        ),
+        picture(
+            answer_deciding,
+            title="Which heads decide?",
+            help="The heads without each of which alone another token would follow.",
         ),
         picture(
             answer_continuation,

@@ -31,8 +31,13 @@ const FILL_MS = 500;
 /** @typedef {import("../../web/store.js").Head} Head */
 
 // preview: the hovered head; the bars are also shown without it, else without the chosen one. isLarge: whether
-// the chosen head is also shown large.
-export const shared = reactive({ preview: /** @type {Head | null} */ (null), isLarge: false });
+// the chosen head is also shown large. isChoosing: whether the token and head of a new text are being chosen: until
+// then nothing is asked about it.
+export const shared = reactive({
+  preview: /** @type {Head | null} */ (null),
+  isLarge: false,
+  isChoosing: false,
+});
 const letGo = () => (shared.preview = null);
 for (const event of ["escape", "run"]) on(event, letGo);
 effect(() => {
@@ -41,17 +46,16 @@ effect(() => {
 
 export const withoutHead = (data) => askOnce("without_head", data);
 
-// The server's answer about the last token read, {answer, asked}; that of another run of the same network until
-// this one's arrives.
-/** @type {(part: import("../../web/part.js").Part) => {answer: any, asked: any}} */
+// The server's answer about the last token read, {answer, asked, current} as of useAnswer; none of another network.
+/** @type {(part: import("../../web/part.js").Part) => {answer: any, asked: any, current: any}} */
 export const useJourney = (part) => {
   const model = useRef("");
   const isChosen = page.run && chosenRow(page.run.stack) !== null;
   const position = isChosen && { position: page.query.index }; // else the server's default
-  const wanted = predicts() && { run: page.run.run, ...position };
+  const wanted = predicts() && !shared.isChoosing && { run: page.run.run, ...position };
   const found = useAnswer(part, (data) => askOnce("journey", data), wanted);
   if (found.asked && found.asked.run === page.run?.run) model.current = page.run.model;
-  return model.current === page.run?.model ? found : { answer: null, asked: null };
+  return model.current === page.run?.model ? found : { answer: null, asked: null, current: null };
 };
 
 // Fill an element from the left at each step of the played text; delay: in ms. Without motion the player only

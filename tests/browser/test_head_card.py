@@ -1,0 +1,130 @@
+"""What is said of a head is true of it: of the head that is named and of the chosen token; and "one
+head decides" only where no other does."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kit.browser import Visit, held_back
+from playwright.sync_api import Locator, expect
+
+TOUR = Path(__file__).resolve().parents[2] / "transformer/server/tour.toml"
+BECAUSE = "I love 🐶 and 🍕 because"
+DECIDES = re.compile("One head of 48 decides")
+
+
+def card(visit: Visit) -> Locator:
+    return visit.page.locator(".head-card")
+
+
+def opened(visit: Visit, link: str) -> Visit:
+    visit.page.mouse.move(5, 5)
+    visit.go(link)
+    visit.wait_drawn(".journey")
+    return visit
+
+
+def said(visit: Visit, name: str, **given: Any) -> Any:
+    """What the server answers of the shown run."""
+    base = visit.page.url.split("#")[0]
+    query = {"run": visit.page.evaluate("viz.run.run"), **given}
+    answer = visit.page.request.get(f"{base}resources/{name}", params=query)
+    assert answer.ok, answer.text()
+    return answer.json()
+
+
+@pytest.mark.parametrize(("late", "at"), [("heatmap", (2, 2)), ("continuation", (3, 1))])
+def test_no_sentence_of_one_head_stands_under_anothers_name(door, late, at):
+    visit = opened(door, "model=stories&tab=journey")
+    expect(card(visit).locator("li")).to_have_count(3)
+    let_through = held_back(visit.page, f"resources/{late}?")
+    visit.head(*at).click()
+    name = "Layer {}, head {}".format(*at)
+    expect(card(visit).locator("h3")).to_contain_text(name)
+    expect(card(visit).locator("li")).to_have_count(0)
+    visit.page.wait_for_timeout(300)  # what is on its way for other parts has come
+    expect(card(visit).locator("li")).to_have_count(0)
+    expect(card(visit).get_by_role("button", name=f"Switch off {name.lower()}")).to_be_visible()
+    let_through()
+    expect(card(visit).locator("li")).to_have_count(3)
+    expect(card(visit).locator("h3")).to_contain_text(name)
+
+
+def test_no_sentence_of_one_token_stands_under_another(door):
+    visit = opened(door, "model=stories&tab=journey&read=20")
+    expect(card(visit).locator("li")).to_have_count(3)
+    let_through = held_back(visit.page, "resources/journey?")
+    visit.tokens.nth(12).click()
+    expect(card(visit).locator("li")).to_have_count(0)
+    let_through()
+    expect(card(visit).locator("li")).to_have_count(3)
+
+
+@pytest.mark.parametrize("link", ["", "&read=12", f"&text={BECAUSE}&length=12&method=greedy"])
+def test_one_head_decides_only_where_no_other_does(door, link):
+    visit = opened(door, f"model=stories&tab=journey{link}")
+    places = [None] if link != "" and "text" not in link else [None, 3, 8, 14]
+    for place in places:
+        if place is not None:
+            with visit.drawn(".journey"):
+                visit.tokens.nth(place).click()
+        position = int(visit.page.locator(".journey").get_attribute("data-place") or "")
+        deciding = said(visit, "deciding", position=position)
+        for at in [*deciding["heads"][:2], {"layer": 0, "head": 0}]:
+            head = visit.head(at["layer"], at["head"])
+            if head.get_attribute("aria-pressed") == "false":
+                with visit.drawn(".journey"):
+                    head.click()
+            expect(card(visit).locator("li")).to_have_count(3)
+            decides = deciding["n"] == 1 and at in deciding["heads"]
+            assert bool(DECIDES.search(card(visit).inner_text())) == decides, (place, at, deciding)
+
+
+def test_the_link_asks_which_word_it_reads_as_the_short_link_does(door):
+    tour = tomllib.loads(TOUR.read_text(encoding="utf-8"))
+    (short,) = [one["state"] for one in tour["link"] if one["name"] == "it"]
+    visit = opened(door, "model=stories&tab=journey")
+    visit.page.get_by_role("button", name="Which word does it read?").click()
+    visit.page.wait_for_function("text => viz.run.text === text", arg=short["text"])
+    expect(card(visit).locator("li").first).to_contain_text(re.compile(r"^At it it reads dog most"))
+    visit.wait_for_address(
+        f"site={short['site']}", f"head={short['head']}", f"read={short['read']}"
+    )
+
+
+def test_a_translators_word_is_read_where_it_is_written(door):
+    visit = opened(door, "model=translate-en-fr&tab=journey")
+    for place in (3, 1):  # the opening's, whose head reads "sleeping" to write "dort"; and "Le"
+        if place != 3:
+            with visit.drawn(".journey"):
+                visit.tokens.nth(place).click()
+        labels = visit.page.evaluate("viz.run.labels")
+        written = labels[place + 1].replace("␣", "")
+        expect(card(visit).locator("li").first).to_contain_text(f"To write {written} it reads")
+        box = visit.tokens.nth(place + 1).bounding_box()
+        arc = visit.page.locator("#tokens .arcs path").first.evaluate(
+            "path => { const { x, y } = path.getPointAtLength(0); const m = path.getScreenCTM();"
+            " return [x * m.a + m.e, y * m.d + m.f]; }"
+        )
+        assert box is not None
+        assert box["x"] <= arc[0] <= box["x"] + box["width"]
+        assert abs(arc[1] - box["y"]) < 3
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "state"),
+    [(1440, 900, ""), (1280, 720, "projector=1"), (1024, 768, ""), (390, 844, "")],
+)
+def test_the_tours_lost_name_is_in_sight_before_and_after(opening, address, width, height, state):
+    with opening() as open_page:
+        visit = open_page(f"{address}#{state}", width=width, height=height, tab="Journey")
+        visit.page.get_by_role("button", name="Start here").click()
+        for _ in range(2):
+            visit.page.locator(".card-next").click()
+        visit.page.wait_for_function("() => viz.run.interventions.length")
+        for part, text in (("before", "Loki!"), ("after", "Little bird!")):
+            line = visit.page.locator(f"[data-text={part}]")
+            expect(line).to_contain_text(text)
+            expect(line).to_be_in_viewport(ratio=1)
