@@ -1,0 +1,71 @@
+"""Controls that prose names: *Write on* in a document, a card of the tour or a lesson is a sentence
+of the page, in the page's language, so that a renamed button is renamed everywhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+from babel.messages.pofile import read_po
+
+from transformer.lessons import FOLDER as LESSONS
+from transformer.messages import FOLDER, languages
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("deploy/*.md")])
+NAMED = re.compile(r"(?<!\*)\*([A-ZÄÖÜÉÀ¿][^*]*)\*(?!\*)")
+CODE = re.compile(r"```.*?```|`[^`]*`", re.S)
+# What a lesson says to press, open or choose, of its own page; a word of a text is named otherwise.
+PRESSED = re.compile(r"\b(?i:press|open|choose|under|tab|switch)\s+\*([A-Z][^*…]*)\*")
+# Emphasis of a document that names no control: findings, and tokens of an example.
+NO_CONTROL = {
+    "docs/teachers.md": re.compile(r"(A head that|Without (positions|cross-)|One vector)"),
+    "docs/page.md": re.compile(r"Lo$"),
+    "docs/library.md": re.compile(r"Python$"),
+}  # fmt: skip
+
+
+def catalogue_of(language: str) -> dict[str, str]:
+    """What a control is called, by its English name: without its sign, in small letters."""
+    with (FOLDER / f"{'de' if language == 'en' else language}.po").open("rb") as file:
+        messages = [one for one in read_po(file) if isinstance(one.id, str) and one.id]
+    texts = {one.id: one.id if language == "en" else str(one.string) for one in messages}
+    return {plain(one): plain(text) for one, text in texts.items()}
+
+
+def plain(name: str) -> str:
+    return " ".join(name.removesuffix(" ★").split()).rstrip(".").lower()
+
+
+@pytest.fixture(scope="module")
+def english() -> dict[str, str]:
+    return catalogue_of("en")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_a_document_names_controls_as_the_page_does(path, english):
+    if re.fullmatch(r"README\.\w\w\.md|CHANGELOG\.md|SECURITY\.md", path.name):
+        return  # in another language, of former versions, or of another site
+    text = CODE.sub("", path.read_text(encoding="utf-8"))
+    usual = NO_CONTROL.get(path.relative_to(ROOT).as_posix())
+    names = [name for name in NAMED.findall(text) if not (usual and usual.match(name))]
+    assert [name for name in names if plain(name) not in english] == []
+
+
+@pytest.mark.parametrize("language", languages())
+def test_a_card_of_the_tour_names_controls_as_the_page_does(language):
+    said = catalogue_of(language)
+    cards = (ROOT / "transformer/server/tour.toml").read_text(encoding="utf-8").lower()
+    named = [one for one in said if "*" in one and one in cards]
+    assert named
+    for one in named:
+        names, own = (re.findall(r"\*([^*]+)\*", text) for text in (one, said[one]))
+        assert own == [said[plain(name)] for name in names]
+
+
+def test_lessons_name_what_is_pressed_as_the_page_does(english):
+    pressed = set()
+    for path in sorted(LESSONS.glob("*/en.md")):
+        found = {plain(name) for name in PRESSED.findall(path.read_text(encoding="utf-8"))}
+        assert sorted(found - set(english)) == [], path
+        pressed |= found
+    assert {"write on", "train"} <= pressed
