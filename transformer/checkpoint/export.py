@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformer.checkpoint.adapters import bert, config_of, gpt2, llama, llama_kinds, neox
 from transformer.checkpoint.adapters.options import ACTIVATIONS
 from transformer.checkpoint.writing import make_folder
+from transformer.checks import shortened
 from transformer.model.config import ModelConfig
 from transformer.model.weights import weights_of
 from transformer.tokenizer import Tokenizer
@@ -165,7 +166,7 @@ def _activation(config: ModelConfig) -> str:
     """transformers' name of the activation. Raises ValueError where it has none."""
     names = [theirs for theirs, ours in ACTIVATIONS.items() if ours == config.activation]
     if not names:
-        raise ValueError(f"no family that is written has activation={config.activation!r}")
+        raise ValueError(f"no family that is written has activation={shortened(config.activation)}")
     return names[0]
 
 
