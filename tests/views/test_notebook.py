@@ -26,6 +26,20 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "notebooks" / "tour.ipynb"
 
 
+def contrast(one, other):
+    """WCAG's ratio of two colours, "#rrggbb"."""
+
+    def light(colour):
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        red, green, blue = (
+            x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05
+
+    low, high = sorted([light(one), light(other)])
+    return high / low
+
+
 def test_methods_give_the_figures_of_their_names(tiny_encoder_decoder):
     run = tiny_encoder_decoder.generate("the fox", beams=2, max_new_tokens=4)
     place = "decoder.1.cross", 1
@@ -38,7 +52,10 @@ def test_methods_give_the_figures_of_their_names(tiny_encoder_decoder):
         (run.draw("beams"), beam_tree(run)),
     ):
         assert isinstance(mine, go.Figure)
-        assert mine.to_json() == known.to_json()
+        assert mine.layout.paper_bgcolor == style.PAPER  # a notebook may be dark
+        assert mine.to_json() == known.update_layout(paper_bgcolor=style.PAPER).to_json()
+    for colour in (style.LIGHT.text, style.LIGHT.muted):
+        assert contrast(colour, style.PAPER) >= 4.5
 
     with pytest.raises(ValueError, match=r"view must be one of .*'lens', .*; got 'nothing'"):
         run.draw("nothing")

@@ -21,6 +21,13 @@ Scale = Literal["linear", "sqrt", "log"]
 Range = Literal["fixed", "own"]
 
 
+def _on_paper(figure: go.Figure) -> go.Figure:
+    """The figure on white paper: its texts are dark, and a notebook may be too."""
+    from transformer.views.drawing.style import PAPER
+
+    return figure.update_layout(paper_bgcolor=PAPER)
+
+
 class Drawable:
     """Methods that return Plotly figures, which a notebook shows, or write files."""
 
@@ -36,7 +43,7 @@ class Drawable:
 
         figures = {name: one.figure for name, one in PICTURES.items() if one.figure is not None}
         check_choice("view", view, tuple(figures))
-        return figures[view](self, *arguments, **options)
+        return _on_paper(figures[view](self, *arguments, **options))
 
     def attention(
         self: Any,
@@ -59,7 +66,10 @@ class Drawable:
         """
         from transformer.views.attention.heatmap import attention_heatmap
 
-        return attention_heatmap(self, site, head, stage=stage, scale=scale, range_=range_, row=row)
+        figure = attention_heatmap(
+            self, site, head, stage=stage, scale=scale, range_=range_, row=row
+        )
+        return _on_paper(figure)
 
     def heads(self: Any, stack: str = "decoder", kind: str = "self", *, row: int = 0) -> go.Figure:
         """Every head of one kind of attention, small: layers across, heads down.
@@ -69,7 +79,7 @@ class Drawable:
         """
         from transformer.views.attention.grid import head_grid
 
-        return head_grid(self, stack, kind, row=row)
+        return _on_paper(head_grid(self, stack, kind, row=row))
 
     def alignment(
         self: Any,
@@ -87,7 +97,7 @@ class Drawable:
         """
         from transformer.views.attention.lines import alignment
 
-        return alignment(self, layer, head, row=row, by=by)
+        return _on_paper(alignment(self, layer, head, row=row, by=by))
 
     def attention_csv(
         self: Any, site: Site | str, head: Head, *, stage: Stage = "weights", row: int = 0
@@ -130,4 +140,4 @@ class DrawableRun(Drawable):
         """
         from transformer.views.prediction.lens import logit_lens
 
-        return logit_lens(self, first=first, count=count)
+        return _on_paper(logit_lens(self, first=first, count=count))

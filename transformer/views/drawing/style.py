@@ -58,6 +58,7 @@ def _theme_of(said: Mapping[str, str]) -> Theme:
 
 
 _SAID = _declared(":root")
+PAPER = _SAID["paper"]  # of figures outside of the page, whose own paper is clear
 FONT = _SAID["font"]
 FONT_SIZE = int(_SAID["font-px"])
 TITLE_SIZE = int(_SAID["title-px"])
