@@ -8,7 +8,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import httpx
@@ -19,7 +19,7 @@ from kit import aio
 from kit.routes import filled, routes_of
 
 from transformer import Model
-from transformer.server import application
+from transformer.server import application, http_server
 from transformer.server.guard import RESOURCES
 from transformer.server.http_server import Server, listen, url_of
 from transformer.server.modules import MODULES
@@ -151,3 +151,28 @@ def test_two_thousand_departures_leave_nothing_behind(tiny_model: Model) -> None
         client.post("resources/class/open", json={}).raise_for_status()
         *_, last = client.post("resources/runs", json=TEXT).text.splitlines()
         assert json.loads(last)["status"]["kind"] == "done", last
+
+
+def test_answers_that_nobody_reads_are_bounded_for_all_together(
+    tiny_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most, readers = 4_000_000, 12
+    monkeypatch.setattr(http_server, "MAX_UNREAD_BYTES", most)
+    kept = list[Any]()
+    made = http_server.Connection.connection_made
+    monkeypatch.setattr(
+        http_server.Connection,
+        "connection_made",
+        lambda own, transport: (kept.append(transport), made(own, transport)),
+    )
+    asked = request("GET", f"/{MODULES.address(PLOTLY_JS)}")
+    with served(Service([tiny_model], trainings=0)) as (_, url), ExitStack() as stack:
+        for _ in range(readers):
+            caller = stack.enter_context(socket.socket())
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            caller.connect((httpx.URL(url).host, httpx.URL(url).port))
+            caller.sendall(asked)
+        whole = httpx.get(f"{url}/{MODULES.address(PLOTLY_JS)}", timeout=60)
+        assert len(whole.content) > most / readers * 2
+        assert len(kept) > readers
+        assert sum(each.get_write_buffer_size() for each in kept) <= most

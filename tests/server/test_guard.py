@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from kit import aio
-from starlette.responses import HTMLResponse, StreamingResponse
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from transformer.inference import deadline
 from transformer.server import errors, guard, limits, service
@@ -335,3 +336,60 @@ def test_host_checks_are_off_on_a_network_or_behind_a_proxy(monkeypatch):
     assert hosts_for("127.0.0.1", [], "https://viz.example/below") == {"viz.example"}
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "127.0.0.1")
     assert hosts_for("::1", [], "") is None
+
+
+def test_a_long_query_is_refused_before_it_is_parsed():
+    long, many = b"a=" + b"b" * limits.MAX_QUERY_BYTES, b"a&" * limits.MAX_PARAMETERS
+    for path in ("/health", "/", RESOURCES + "heatmap", API + "queue/data"):
+        for query in (long, many):
+            inside = Inside()
+            found = exchange(inside, path, method="GET", query_string=query)
+            assert found == (414, errors.public_error(errors.TOO_LONG))
+            assert inside.asked == []
+
+
+@pytest.mark.parametrize(
+    ("query", "language"),
+    [
+        (b"__lang=fr", "fr"), (b"run=a&__lang=zh&head=1", "zh"), (b"__lang=de&__lang=fr", "de"),
+        (b"x__lang=fr", "en"), (b"__lang=f%72", "en"), (b"__lang=", "en"), (b"", "en"),
+    ],
+)  # fmt: skip
+def test_the_language_is_found_in_a_query(query, language):
+    assert guard.language_of(asked_for(RESOURCES + "heatmap", query_string=query)) == language
+
+
+def test_bodies_that_come_at_once_are_parsed_one_by_one(monkeypatch):
+    """Between two the loop goes once around, so that others are answered."""
+    seen: list[str] = []
+    loads = json.loads
+    monkeypatch.setattr(guard.json, "loads", lambda text: seen.append("parse") or loads(text))
+
+    async def inside(scope: Any, receive: Any, send: Any) -> None:
+        await guard.object_in(Request(scope, receive))
+        await Response()(scope, receive, send)
+
+    async def burst() -> None:
+        async def others() -> None:
+            while seen.count("parse") < 20:
+                seen.append("other")
+                await asyncio.sleep(0)
+
+        gate, sent = gate_before(inside), list[Any]()
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        async def one() -> None:
+            coming = [body(b"{}")]
+
+            async def comes() -> Any:
+                return coming.pop() if coming else await asyncio.Future()
+
+            await gate(asked_for(RESOURCES + "kept"), comes, send)
+
+        await asyncio.gather(others(), *(one() for _ in range(20)))
+
+    aio.run(burst())
+    assert seen.count("parse") == 20
+    assert "parse, parse" not in ", ".join(seen)

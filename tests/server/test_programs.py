@@ -17,7 +17,7 @@ from transformer.inference import deadline
 from transformer.server import application, http_server
 from transformer.server.api import Endpoint
 from transformer.server.errors import ENDING, MISTAKE, Busy, public_error
-from transformer.server.limits import MAX_CALLS
+from transformer.server.limits import MAX_CALLS, MAX_UNREAD_ANSWERS
 from transformer.server.programs import Message, Programs
 from transformer.server.service import Service
 from transformer.server.store import CALLS, Limits, MemoryBudget
@@ -219,3 +219,44 @@ def test_a_busy_server_is_said_on_the_stream(service: Service) -> None:
     problem = public_error(Busy())
     wanted = {"error": problem["detail"], "title": problem["code"]}
     assert aio.run(refused())["output"] == wanted
+
+
+def test_of_calls_whose_answers_are_not_read_few_begin(service: Service) -> None:
+    computed: list[int] = []
+
+    async def calls() -> None:
+        asked = programs(service, computed.append)
+        for number in range(20):
+            post(asked, "mine", "append", number)
+        messages = asked.messages("mine")
+        for read_before in range(3):
+            await anext(messages)
+            await asyncio.sleep(0.1)
+            assert len(computed) <= read_before + MAX_UNREAD_ANSWERS
+        rest = [message async for message in messages]
+        assert (len(rest), sorted(computed)) == (17, list(range(20)))
+        assert asked.counts() == {"streams": 0, "calls": 0}
+
+    aio.run(calls())
+
+
+def test_a_call_that_has_not_begun_is_cancelled_too(service: Service) -> None:
+    go_on, computed = threading.Event(), list[int]()
+
+    def wait(number: int) -> int:
+        assert go_on.wait(60)
+        computed.append(number)
+        return number
+
+    async def calls() -> list[Any]:
+        asked = programs(service, wait)
+        events = [post(asked, "mine", "wait", number) for number in range(4)]
+        reading = asyncio.create_task(read(asked, "mine"))
+        await asyncio.sleep(0.05)
+        asked.cancel(events[3], "another")
+        asked.cancel(events[2], "mine")
+        go_on.set()
+        return [it["output"] for it in await reading if it]
+
+    assert {} in aio.run(calls())
+    assert sorted(computed) == [0, 1, 3]

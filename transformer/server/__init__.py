@@ -67,6 +67,7 @@ def launch(
     policy = policy_for(embed_on)
     process.limit_arenas()
     process.raise_file_limit()
+    process.switch_threads_often()
     process.shorten_logs()
     # uvicorn reads it; by default no proxy is trusted to state a client's address.
     os.environ.setdefault("FORWARDED_ALLOW_IPS", PRIVATE if "SPACE_ID" in os.environ else "")

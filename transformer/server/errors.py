@@ -19,6 +19,8 @@ from transformer.messages import say, say_error
 from transformer.server.limits import (
     BODY_S,
     MAX_HASH,
+    MAX_PARAMETERS,
+    MAX_QUERY_BYTES,
     MAX_REQUEST_BYTES,
     MAX_REQUEST_VALUES,
     RETRY_S,
@@ -46,6 +48,12 @@ TOO_MANY = InvalidCall(
     "request_too_large",
     "A request must have at most {most} commas and opening brackets.",
     most=MAX_REQUEST_VALUES,
+)
+TOO_LONG = InvalidCall(
+    "query_too_long",
+    "A request's query must have at most {most} bytes and {parameters} parameters.",
+    most=MAX_QUERY_BYTES,
+    parameters=MAX_PARAMETERS,
 )
 TOO_SLOW = InvalidCall(
     "request_too_slow", "A request must arrive within {seconds} s.", seconds=BODY_S

@@ -17,7 +17,8 @@ import traceback
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 from fastapi import Depends, Request
 from starlette.datastructures import Headers, MutableHeaders
@@ -35,6 +36,7 @@ from transformer.server.errors import (
     NO_HASH,
     NO_STORE,
     TOO_LARGE,
+    TOO_LONG,
     TOO_MANY,
     TOO_SLOW,
     UNREADABLE,
@@ -44,7 +46,14 @@ from transformer.server.errors import (
     public_error,
 )
 from transformer.server.fields import read_tour
-from transformer.server.limits import BODY_S, MAX_HASH, MAX_REQUEST_BYTES, MAX_REQUEST_VALUES
+from transformer.server.limits import (
+    BODY_S,
+    MAX_HASH,
+    MAX_PARAMETERS,
+    MAX_QUERY_BYTES,
+    MAX_REQUEST_BYTES,
+    MAX_REQUEST_VALUES,
+)
 from transformer.server.requests import address_of, set_caller
 
 API, RESOURCES = "/gradio_api", "/resources"  # below which programs and the page ask
@@ -69,7 +78,8 @@ OPEN_BELOW = tuple(
 )
 OURS = str(Path(__file__).resolve().parent.parent)
 # The language in a request's query; see server/static/header.js.
-ASKED, NAME = "__lang", re.compile(r"[A-Za-z-]{2,20}")
+ASKED = "__lang"
+LANGUAGE = re.compile(rf"(?:^|&){ASKED}=([A-Za-z-]{{2,20}})(?:&|$)".encode())
 PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=()"  # never asked for
 
 
@@ -85,6 +95,7 @@ class Guard:
     ) -> None:
         self.tools, self.policy, self.hosts = tools, policy, hosts
         self.ending = False
+        self._turns = WeakValueDictionary[str, asyncio.Lock]()  # of addresses that ask just now
         self._open: set[Exchange] = set()
 
     def around(self, app: ASGIApp) -> Guard:
@@ -132,6 +143,9 @@ class Guard:
             raise _wrong_method(", ".join(METHODS))
         if self.ending:
             raise _ending()
+        query = scope["query_string"]
+        if len(query) > MAX_QUERY_BYTES or query.count(b"&") >= MAX_PARAMETERS:
+            raise Refused(414, TOO_LONG)
         if is_tool and method != "POST":
             raise _wrong_method("POST")
         is_open = path in OPEN or path.startswith(OPEN_BELOW) or GRADIO_FILE.fullmatch(path)
@@ -150,12 +164,14 @@ class Guard:
 
     async def _pass_on(self, scope: Scope, exchange: Exchange) -> None:
         """Let the app answer, or raise Refused."""
-        self._check(scope)
         host, _ = scope.get("client") or ("", 0)
+        await self._turn(address_of(host))
+        self._check(scope)
         named = Headers(scope=scope).get(SESSION, "") if is_of_page(path_of(scope)) else ""
         set_caller(address=address_of(host), session=named)  # for this request's task alone
         await exchange.read(scope)
         try:
+            await self._turn(address_of(host))
             with renewed(math.inf, flag=exchange.gone):
                 await self.app(scope, exchange.receive, exchange.send)
         except Refused:
@@ -169,6 +185,13 @@ class Guard:
             exchange.watch.cancel()
             if not exchange.finished:
                 exchange.gone.set()
+
+    async def _turn(self, address: str) -> None:
+        """Let requests of an address go on one by one, and whatever else is ready between two: what
+        many that come at once take together, such as parsing their bodies, delays no other."""
+        turn = self._turns.setdefault(address, asyncio.Lock())
+        async with turn:
+            await asyncio.sleep(0)
 
 
 class Exchange:
@@ -270,8 +293,8 @@ def is_of_page(path: str) -> bool:
 def language_of(scope: Scope) -> str:
     """The language that a request asks for: in its query, as all requests of the page's scripts
     do, or, for the page itself, in its header. English for programs."""
-    asked = parse_qs(scope["query_string"].decode("ascii", "replace")).get(ASKED, [""])[0]
-    accepted = [asked] if NAME.fullmatch(asked) else []
+    asked = LANGUAGE.search(scope["query_string"])
+    accepted = [asked[1].decode()] if asked else []
     if not path_of(scope).startswith((f"{API}/", RESOURCES)):
         accepted.append(dict(scope["headers"]).get(b"accept-language", b"").decode("latin-1"))
     return negotiate_language(", ".join(accepted))

@@ -6,6 +6,8 @@ import asyncio
 import os
 import re
 import socket
+import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
@@ -22,6 +24,7 @@ from transformer.server.limits import (
     MAX_CHUNKS,
     MAX_CONNECTIONS,
     MAX_HEADER_BYTES,
+    MAX_UNREAD_BYTES,
     READER_S,
 )
 from transformer.server.requests import address_of
@@ -58,6 +61,7 @@ class Connection(H11Protocol):
 
     _due: asyncio.TimerHandle | None = None
     _address = ""
+    _unread_since = 0.0  # when more was sent than the client reads at once; 0: it has read that
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -89,6 +93,30 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._cancel()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread_since = time.monotonic()
+        self._bound_unread()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unread_since = 0.0
+
+    def _bound_unread(self) -> None:
+        """Close connections whose answers are not read, until MAX_UNREAD_BYTES are kept."""
+        sizes = {
+            each: each.transport.get_write_buffer_size()
+            for each in self.connections
+            if isinstance(each, Connection) and each._unread_since
+        }
+        of_address = Counter[str]()
+        for each, n_bytes in sizes.items():
+            of_address[each._address] += n_bytes
+        while len(sizes) > 1 and of_address.total() > MAX_UNREAD_BYTES:
+            closed = min(sizes, key=lambda it: (-of_address[it._address], it._unread_since))
+            of_address[closed._address] -= sizes.pop(closed)
+            closed.transport.abort()
 
     def _wait_for_headers(self) -> None:
         """Close the connection in HEADERS_S, unless a request is being answered by then."""

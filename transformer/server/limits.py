@@ -49,9 +49,16 @@ MAX_REQUEST_VALUES = _limit(
 )
 MAX_CHUNKS = _limit("request_chunks", 1_000, "chunks of one request", REFUSED)
 MAX_HEADER_BYTES = _limit("header_bytes", 16_384, "bytes of a request's line and headers", REFUSED)
+# The page sends at most 1,500, of some ten parameters.
+MAX_QUERY_BYTES = _limit("query_bytes", 4_096, "bytes of a request's query", REFUSED)
+MAX_PARAMETERS = _limit("query_parameters", 64, "parameters of a request's query", REFUSED)
 HEADERS_S = _limit("header_seconds", 10.0, "seconds in which headers must have come", "closed")
 BODY_S = _limit("request_seconds", 30.0, "seconds in which a request must have come", REFUSED)
 READER_S = _limit("reader_seconds", 30, "seconds in which a client accepts no data", "closed")
+MAX_UNREAD_BYTES = _limit(
+    "unread_bytes", 128_000_000, "bytes of answers that their clients have not read",
+    "closed: of the address with most of them, the one that has waited longest",
+)  # fmt: skip
 # Sixty browsers with six each are 360, behind one address too.
 MAX_CONNECTIONS = _limit("connections", 600, "connections at once", REFUSED)
 MAX_ADDRESS_CONNECTIONS = _limit("address_connections", 400, "the same of one address", REFUSED)
@@ -95,6 +102,7 @@ RETRY_S = _limit(
 MAX_PAGES = _limit("pages", 1, "descriptions of the API made at once", WAIT)
 MAX_EVENTS = _limit("events", 8, "other requests answered at once", WAIT)
 MAX_CALLS = _limit("calls", 64, "calls of a program whose answers are not yet read", REFUSED)
+MAX_UNREAD_ANSWERS = _limit("unread_answers", 2, "begun of them, on one stream", WAIT)
 EXPORTS_AT_ONCE = _limit("exports_at_once", 2, "files made at once", WAIT)
 MAX_EXPORTS = _limit("exports", 16, "files that are waited for", FULL)
 
@@ -118,7 +126,7 @@ CLASS_AGE_S = _limit("class_age", 7200.0, "seconds of a class", "it ends")
 # one that fills the 512 tokens 16 MB, a batch of eight such 118 MB. A server with the bundled
 # models holds 570 MB at its start and at most 970 with all of this. Two of the largest batches that
 # are read at the same time take 300 MB each until they are done: 1.6 GB was the most under such a
-# load without end, while sixty visitors used the page.
+# load without end, while sixty visitors used the page; unread answers may add MAX_UNREAD_BYTES.
 MAX_KEPT_BYTES = _limit("kept_bytes", 400_000_000, "bytes of all that visits leave", GOES)
 MAX_LEARNED_BYTES = _limit(
     "learned_bytes", 64_000_000, "of them of own models; as many of trainings", GOES

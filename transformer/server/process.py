@@ -19,6 +19,7 @@ REPEAT_S = 60.0  # in which a fault that repeats is logged once
 MAX_FAULTS = 100  # distinguished from each other
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # as in malloc.h
 LARGE_BYTES = 128 * 1024
+SWITCH_S = 0.001  # that a thread computes in Python before another may; by default 5 ms
 
 
 @functools.cache
@@ -54,6 +55,12 @@ def freeze_gc() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def switch_threads_often() -> None:
+    """Let the event loop interrupt threads that compute in Python: of sixteen, each of which it
+    waits for at each of its steps, by default 80 ms a step."""
+    sys.setswitchinterval(SWITCH_S)
 
 
 def resident_bytes() -> int | None:

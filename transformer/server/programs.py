@@ -2,7 +2,7 @@
 
 A call is posted (`call/NAME`, `call/v2/NAME` or `queue/join`) and answered on a stream of
 server-sent events (`call/NAME/EVENT` or `queue/data`). It is computed while that stream is read:
-nothing is computed for a client that has left, and no answer is kept until it is fetched. Calls
+nothing is computed for a client that has left, and few answers wait until they are read. Calls
 wait in the same lines as what the page asks. Source: Gradio 6.31, protocol "sse_v3"; departure: an
 endpoint gives one result, so there are no messages of progress.
 """
@@ -14,7 +14,7 @@ import inspect
 import math
 import secrets
 import threading
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,12 +37,12 @@ from transformer.server.errors import (
     reported,
 )
 from transformer.server.guard import Data
-from transformer.server.limits import MAX_CALLS, MAX_HASH
+from transformer.server.limits import MAX_CALLS, MAX_HASH, MAX_UNREAD_ANSWERS
 from transformer.server.requests import Streamed, set_caller
 from transformer.server.service import Service
 from transformer.server.store import CALLS
 
-EVENTS = "text/event-stream"
+FIRST, EVENTS = asyncio.FIRST_COMPLETED, "text/event-stream"
 ALIVE_S = 10.0  # a heartbeat is sent after so long without another message
 Message = dict[str, Any]
 
@@ -104,20 +104,20 @@ class Programs:
 
     def post(self, stream: str, call: Call) -> Message:
         """Keep a call until its stream is read. Raises Busy if too many wait there."""
-        budget = self._service.budget
-        calls = [*budget.get(CALLS, stream, ()), call]
+        calls = [*self._service.budget.get(CALLS, stream, ()), call]
         if len(calls) > MAX_CALLS:
             raise Busy(YOURS_WAIT)
-        budget.put(CALLS, stream, calls, sum(each.n_bytes for each in calls))
+        self._keep(stream, calls)
         if stream in self._open:
             self._open[stream].set()
         return {"event_id": call.event}
 
     def cancel(self, event: str, session: str) -> None:
-        """End a call of a session that is being answered."""
-        call = self._running.get(event)
-        if call is not None and call.session == session:
-            call.cancel()
+        """End a call of a session, whether it is being answered or waits to be."""
+        waiting = self._service.budget.get(CALLS, session, ())
+        for call in (*waiting, *self._running.values()):
+            if (call.event, call.session) == (event, session):
+                call.cancel()
 
     def has(self, stream: str) -> bool:
         """Whether calls wait to be answered on this stream."""
@@ -125,41 +125,59 @@ class Programs:
 
     async def messages(self, stream: str) -> AsyncGenerator[Message | None, None]:
         """The answers of a stream's calls as they come; None where nothing came for a while."""
-        budget = self._service.budget
         arrived = self._open.setdefault(stream, asyncio.Event())
-        tasks: dict[asyncio.Task[Message], Call] = {}
+        tasks: dict[asyncio.Task[Message], Call] = {}  # of those whose answer is not yet read
         try:
             while True:
                 arrived.clear()
-                for call in budget.get(CALLS, stream, ()):
+                for call in self._taken(stream, MAX_UNREAD_ANSWERS - len(tasks)):
                     call.task = asyncio.create_task(self._answer(call))
                     tasks[call.task] = self._running[call.event] = call
-                budget.discard(CALLS, stream)
                 if not tasks:
                     return
                 more = asyncio.create_task(arrived.wait())
-                done, _ = await asyncio.wait(
-                    (*tasks, more), timeout=ALIVE_S, return_when=asyncio.FIRST_COMPLETED
-                )
-                more.cancel()
-                if not done:
+                try:
+                    await asyncio.wait((*tasks, more), timeout=ALIVE_S, return_when=FIRST)
+                finally:
+                    more.cancel()
+                finished = [task for task in tasks if self._ending or task.done()]
+                if not finished and not arrived.is_set():
                     yield None
-                for task in [task for task in tasks if self._ending or task.done()]:
-                    call = tasks.pop(task)
-                    self._running.pop(call.event, None)
+                for task in finished:
+                    call = tasks[task]
                     if task.done():
-                        yield task.result()
+                        yield completed(call, {}) if task.cancelled() else task.result()
                     else:
                         call.cancel()
                         yield completed(call, problem=public_error(ENDING))
+                    del tasks[task], self._running[call.event]
+                for call in self._taken(stream, MAX_CALLS) if self._ending else ():
+                    yield completed(call, problem=public_error(ENDING))
         finally:
             self._open.pop(stream, None)
-            for call in tasks.values():  # the client has left
+            if tasks:  # the client has left
+                self._keep(stream, ())
+            for call in tasks.values():
                 self._running.pop(call.event, None)
                 call.cancel()
                 self._service.requests.leave(call.session)
 
+    def _taken(self, stream: str, most: int) -> list[Call]:
+        """The calls of a stream that are to begin; the others stay in the budget."""
+        calls = self._service.budget.get(CALLS, stream, ())
+        self._keep(stream, calls[most:])
+        return list(calls[:most])
+
+    def _keep(self, stream: str, calls: Sequence[Call]) -> None:
+        budget = self._service.budget
+        if calls:
+            budget.put(CALLS, stream, calls, sum(call.n_bytes for call in calls))
+        else:
+            budget.discard(CALLS, stream)
+
     async def _answer(self, call: Call) -> Message:
+        if call.cancelled.is_set():
+            return completed(call, {})
         set_caller(session=call.session)  # in this task alone
         try:
             with renewed(math.inf, flag=call.cancelled):

@@ -17,7 +17,7 @@ from contextvars import copy_context
 from typing import Any, Generic, Self, TypeVar
 
 from starlette.responses import StreamingResponse
-from starlette.types import Send
+from starlette.types import Message, Send
 
 from transformer.inference.deadline import Deadline, check, current, enter, renewed
 from transformer.server import limits
@@ -211,9 +211,16 @@ class Streamed(StreamingResponse):
         self._parts = parts
 
     async def stream_response(self, send: Send) -> None:
-        """Send the parts, and close the generator in this task."""
+        """Send each part once the client has read the one before, and close the generator in this
+        task."""
+
+        async def read(message: Message) -> None:
+            await send(message)
+            if message.get("more_body"):  # an empty part waits until the last has been read
+                await send({"type": "http.response.body", "body": b"", "more_body": True})
+
         async with aclosing(self._parts):
-            await super().stream_response(send)
+            await super().stream_response(read)
 
 
 def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Slots]:
