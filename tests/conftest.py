@@ -36,10 +36,11 @@ settings.load_profile("repeatable")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """--slowdown 4: finds tests of the page that read too early."""
+    """--late 200: finds tests of the page that read too early."""
     parser.addoption(
-        "--slowdown", type=float, default=1, help="how many times slower pages run; default 1"
-    )
+        "--late", type=float, default=0, metavar="MS",
+        help="how late pages draw and get responses; default 0",
+    )  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -158,6 +158,28 @@ def test_every_test_has_a_name_of_at_most_70_characters():
     assert [name for name in names if len(name) > 70] == []
 
 
+# Methods of Playwright's locators that do not wait for what is asserted of them.
+AT_ONCE = {
+    "all_inner_texts", "all_text_contents", "count", "get_attribute", "inner_html", "inner_text",
+    "input_value", "is_checked", "is_disabled", "is_enabled", "is_hidden", "is_visible", "labels",
+    "text_content",
+}  # fmt: skip
+
+
+def test_no_browser_test_asserts_on_a_page_that_is_being_drawn():
+    """`expect` waits. `all()` is empty before anything is drawn: `kit.browser.every` is not."""
+    wrong = []
+    for path in (ROOT / "tests" / "browser").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = AT_ONCE if isinstance(node, ast.Assert) else {"all"}
+            for call in ast.walk(node) if isinstance(node, ast.Assert) else [node]:
+                method = call.func if isinstance(call, ast.Call) else None
+                is_text = isinstance(call, ast.Call) and call.args  # "text".count("a")
+                if isinstance(method, ast.Attribute) and method.attr in names and not is_text:
+                    wrong.append(f"{path.name}:{call.lineno}: {method.attr}")
+    assert wrong == []
+
+
 def test_the_table_holds_every_number_of_the_module():
     numbers = {
         value

@@ -95,8 +95,8 @@ def opening(
     server: serving.Shared,
     request: pytest.FixtureRequest,
 ) -> Opening:
-    slowdown = float(request.config.getoption("--slowdown"))
-    return partial(opening_pages, memory, windows, server, slowdown)
+    late_ms = request.config.getoption("--late")
+    return partial(opening_pages, memory, windows, server, late_ms)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
+from kit.browser import every
 from kit.serving import Shared
 from playwright.sync_api import expect
 
@@ -42,22 +43,24 @@ def test_every_token_is_named_beside_the_cells_where_small_type_fits(page):
     page.generate("Once upon a time")
     count = len(page.labels())
     assert 28 <= count <= 32
+    for axis in "xy":
+        expect(page.page.locator(f".attention .{axis}tick text")).to_have_count(count)
     boxes = page.page.locator(".attention .ytick text").evaluate_all(
         "all => all.map(one => one.getBoundingClientRect()).map(({ top, bottom }) => [top, bottom])"
     )
-    assert len(boxes) == page.page.locator(".attention .xtick text").count() == count
     boxes.sort()
     overlaps = [before[1] - after[0] for before, after in itertools.pairwise(boxes)]
     assert max(overlaps) < 4  # px: boxes are higher than the letters in them
 
 
 def test_a_run_is_asked_for_once_and_its_numbers_are_those_of_python(page, server):
-    assert page.page.evaluate(PAINTED) == page.page.locator(".head-grid canvas").count() == 2 * 3
+    expect(page.page.locator(".head-grid canvas")).to_have_count(2 * 3)
+    page.page.wait_for_function(f"({PAINTED})() === 6")
     page.set_length(15)
     page.generate("The dog ran")
     settings = {**EXAMPLE.settings, "max_new_tokens": 15}
     run = server.model.generate("The dog ran", **settings)
-    assert page.labels() == list(run.tokens)
+    expect(page.tokens).to_have_text(list(run.tokens))
     requests: list[str] = []
     page.page.on("request", lambda one: requests.append(one.url))
     page.head(1, 2).hover()
@@ -112,7 +115,7 @@ def test_a_cell_is_pointed_at_pinned_and_let_go_by_pointer_and_by_keyboard(page,
     page.page.keyboard.press("Home")
     page.page.keyboard.press("Enter")
     expect(said).to_contain_text(f"Pinned: query 4 “{run.tokens[4]}” reads key 0")
-    assert page.tokens.nth(4).get_attribute("aria-pressed") == "true"
+    expect(page.tokens.nth(4)).to_have_attribute("aria-pressed", "true")
     page.page.keyboard.press("Shift+Enter")
     expect(note).to_contain_text("Pinned. Esc lets go.")
     expect(page.large).to_have_attribute("data-column", "")
@@ -158,14 +161,14 @@ def test_the_table_has_every_heads_numbers_is_sorted_and_chooses_a_head(page, ru
     page.wait_drawn(".ranking")
     rows = [
         row.locator("th, td").all_inner_texts()
-        for row in page.page.locator(".ranking-table .rows tr").all()
+        for row in every(page.page.locator(".ranking-table .rows tr"))
     ]
     place = [metric.name for metric in found.metrics].index("entropy")
     for row, head in zip(rows, found.heads, strict=True):
         assert row[0] == f"layer {head.layer}, head {head.head}"
         assert float(row[1 + place]) == pytest.approx(head.values["entropy"], abs=0.0051)
         sign = page.head(head.layer, head.head).locator(".sign")
-        assert sign.all_inner_texts() == ([ALL[str(head.named_after)].sign] if head.label else [])
+        expect(sign).to_have_text([ALL[str(head.named_after)].sign] if head.label else [])
     for order in ("descending", "ascending"):
         page.page.get_by_role("button", name="Entropy (bits)").click()
         expect(page.page.locator(f"th[aria-sort={order}]")).to_contain_text("Entropy")
@@ -173,8 +176,8 @@ def test_the_table_has_every_heads_numbers_is_sorted_and_chooses_a_head(page, ru
     at, other = next((n, h) for n, h in enumerate(upwards) if (h.layer, h.head) != (0, 0))
     with page.drawn(".attention"):
         page.page.locator(".rows tr").nth(at).get_by_role("button").press("Enter")
-    assert page.large.get_attribute("data-site") == f"decoder.{other.layer}.self"
-    assert page.large.get_attribute("data-head") == str(other.head)
+    expect(page.large).to_have_attribute("data-site", f"decoder.{other.layer}.self")
+    expect(page.large).to_have_attribute("data-head", str(other.head))
 
 
 def test_the_browser_works_out_the_row_that_is_chosen(page, run):
@@ -183,7 +186,7 @@ def test_the_browser_works_out_the_row_that_is_chosen(page, run):
     page.wait_worked("decoder.1.self", 2, 6)
     found = row_arithmetic(run, "decoder.1.self", 2, 6)
     root, steps = page.page.locator(".attention-math"), page.page.locator(".row-steps")
-    assert root.get_attribute("data-key") == str(int(found.weights.argmax()))
+    expect(root).to_have_attribute("data-key", str(int(found.weights.argmax())))
     key = int(found.weights.argsort()[-2])  # the second best
     page.page.locator(f".row-table tr[data-key='{key}'] button").click()
     expect(steps).to_contain_text(f"/ √8 = {found.scores[key]:.3f}".replace("-", "−"))

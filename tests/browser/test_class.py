@@ -76,7 +76,7 @@ def test_a_class_answers_a_step_of_a_lesson(opened):
     expect(teacher.locator(".code-picture")).to_be_visible()
     (found,) = zxingcpp.read_barcodes(Image.open(io.BytesIO(window.screenshot())))
     address = str(found.text)
-    assert teacher.locator(".code-address").inner_text() == address
+    expect(teacher.locator(".code-address")).to_have_text(address)
     assert complaints(teacher, ".code-window") == []
     one = opened(viewport={"width": 390, "height": 780}, has_touch=True, color_scheme="dark")
     two = opened(viewport={"width": 390, "height": 780}, locale="fr")
@@ -140,7 +140,7 @@ def test_a_class_answers_a_step_of_a_lesson(opened):
         expect(one.get_by_role("heading")).to_have_text(title)
         if title == "A token":  # the response to the last answer comes only now
             answered()
-            assert one.get_by_role("heading").inner_text() == title
+            expect(one.get_by_role("heading")).to_have_text(title)
         for phone in (one, two):
             phone.locator(f".options.{look} label:has(:enabled)").nth(3).click()
         expect(teacher.locator(".class-count")).to_have_text("Phones that have answered: 2 of 2.")

@@ -1,6 +1,7 @@
 """A server that is slow, full, or gone: the page says so, keeps the text, and comes back."""
 
 import json
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -71,13 +72,14 @@ def test_a_dead_server_is_reported_and_everything_returns_with_it(page, slow):
     slow.start()
     wait_for_status(page.page, "The server is back. Your text is kept")
     expect(text).to_have_value("Typed, not run")
-    assert (page.labels(), page.page.evaluate("viz.run.probabilities")) == (labels, numbers)
+    expect(page.tokens).to_have_text(labels)
+    assert page.page.evaluate("viz.run.probabilities") == numbers
     assert page.page.evaluate("[viz.head.layer, viz.head.head]") == [2, 3]
     tab = page.page.get_by_role("tab", name="Prediction", exact=True)
-    assert tab.get_attribute("aria-selected") == "true"
+    expect(tab).to_have_attribute("aria-selected", "true")
     for name, value in wanted.items():
-        assert page.page.locator(f".setting-{name} input[type=number]").input_value() == value
-    assert page.page.get_by_role("radio", name="greedy: always the likeliest").is_checked()
+        expect(page.page.locator(f".setting-{name} input[type=number]")).to_have_value(value)
+    expect(page.page.get_by_role("radio", name="greedy: always the likeliest")).to_be_checked()
     it_generates_again(page)
     # A server that is shutting down says so.
     page.set_length(200)
@@ -97,7 +99,7 @@ def it_generates_again(page: Visit) -> None:
     page.page.locator("#generate").click()
     wait_for_status(page.page, "3 tokens in")
     page.page.wait_for_function("old => viz.run.run !== old", arg=old)
-    assert "".join(page.labels()).startswith("<|endoftext|>T")
+    expect(page.tokens.nth(1)).to_have_text(re.compile("^T"))
 
 
 FOLLOW = """() => { window.told = [];
@@ -147,7 +149,7 @@ def test_a_refusal_is_shown_and_the_text_kept(page):
     refusing(page.page, "**/resources/runs*", str(BUSY))
     page.enter("My own words")
     expect(page.page.get_by_role("alert")).to_have_text(str(BUSY))
-    assert page.page.locator("#text textarea").input_value() == "My own words"
+    expect(page.page.locator("#text textarea")).to_have_value("My own words")
     page.page.unroute_all()
     page.set_length(1)
     page.page.locator("#generate").click()
@@ -223,7 +225,9 @@ def test_a_generation_ends_when_stopped_or_when_its_page_is_closed(page, slow):
     page.page.locator("#stop").press("Enter")
     wait_for_status(page.page, "You stopped it.")
     expect(page.page.locator("#generate")).to_be_focused()
-    assert 0 < page.page.locator("#tokens .generated").count() < 200
+    written = page.page.locator("#tokens .generated")
+    expect(written).not_to_have_count(0)
+    expect(written).not_to_have_count(200)
     wait_for_running(slow, 0, LEFT_WITHIN_S)
     page.enter("The dog")
     page.page.wait_for_selector("#tokens [data-state=running]")

@@ -39,7 +39,7 @@ def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(door):
         expect(visitor.page.locator(".attention")).to_have_attribute("data-stage", stage)
     visitor.page.emulate_media(reduced_motion="no-preference")
     visitor.generate()
-    assert visitor.visit.labels() == list(continued().labels)
+    expect(visitor.visit.tokens).to_have_text(list(continued().labels))
     the_text_is_played_token_by_token_with_what_each_reads(visitor)
     door.enter("Der Hund schläft")
     status = visitor.page.locator("#status .status")
@@ -51,7 +51,7 @@ def a_head_that_finishes_names_is_shown_and_shades_the_text_on_every_tab(visitor
     weights = run.trace["decoder.5.self"].pattern[0, 0]
     read = int(weights[LAST].argmax())
     assert run.labels[read - 1 : read + 1] == ("␣L", "o")  # what followed the last time
-    assert visitor.visit.labels() == list(run.labels)
+    expect(visitor.visit.tokens).to_have_text(list(run.labels))
     assert visitor.sentence().startswith(
         "After ␣L the network chooses what comes next. Layer 5, head 0 reads o most "
         f"({float(weights[LAST, read]):.2f}), which followed ␣L last time."
@@ -78,12 +78,12 @@ def the_text_is_played_token_by_token_with_what_each_reads(visitor: Counted) -> 
     page.keyboard.press("Escape")
     page.get_by_role("button", name="One token on").click()  # from the last given token
     unwritten = page.locator("#tokens .unwritten")
-    assert unwritten.count() == len(run.steps)
+    expect(unwritten).to_have_count(len(run.steps))
     page.get_by_role("button", name="Play", exact=True).click()
     page.wait_for_function("start => viz.query.index > start", arg=run.n_prompt)
     page.get_by_role("button", name="Pause").click()
     here = page.evaluate("viz.query.index")
-    assert unwritten.count() == len(run.ids) - 1 - here
+    expect(unwritten).to_have_count(len(run.ids) - 1 - here)
     assert run.labels[here + 1] in visitor.sentence()
     page.get_by_role("button", name="One token back").click()
     assert page.evaluate("viz.query.index") == here - 1
@@ -99,7 +99,7 @@ def test_the_heatmap_is_large_and_the_text_visible_on_every_screen(door):
         page.page.wait_for_function(LARGE, arg=[width, 480 if width >= 1024 else 10 * (LAST + 1)])
         labels = page.page.locator(".attention .large .ytick text")
         if width >= 1024:  # at least every second, one of them the chosen one
-            assert labels.count() >= len(opening("stories").labels) / 2
+            expect(labels.nth(len(opening("stories").labels) // 2 - 1)).to_be_attached()
         chosen = page.page.locator(".attention .large .ytick tspan")  # in bold type
         expect(chosen).to_have_text(["\u2068␣L\u2069"])
         page.tokens.nth(LAST - 2).click()
@@ -130,7 +130,7 @@ def test_the_heatmap_is_large_and_the_text_visible_on_every_screen(door):
     with page.drawn(".attention"):
         page.menu()
         page.page.get_by_role("button", name="Projector").click()
-    assert page.page.locator("#generate").is_visible()
+    expect(page.page.locator("#generate")).to_be_visible()
     page.page.set_viewport_size({"width": 1440, "height": 900})
 
 
@@ -151,7 +151,7 @@ def test_the_cards_are_walked_by_keyboard_alone(door):
         assert {k: shown[k] for k in wanted if k in shown} == {
             k: v for k, v in wanted.items() if k in shown
         }
-        assert page.page.locator(".problem:not([hidden])").count() == 0
+        expect(page.page.locator(".problem:not([hidden])")).to_have_count(0)
         if place == 1:
             assert complaints(page.page, ".card", "#top", "#tokens") == []
         page.page.keyboard.press("ArrowRight")
@@ -208,7 +208,7 @@ def test_hidden_words_are_guessed_and_a_click_hides_another(door):
         f"{word.text.strip()} {share:.{0 if share >= 9.95 else 1}f} %"
     )
     expect(page.locator(".becomes.waiting")).to_have_count(0)
-    assert page.locator(".what-switch").count() == 0
+    expect(page.locator(".what-switch")).to_have_count(0)
     expect(page.locator(".section:visible summary")).to_have_text(
         [re.compile("each part add"), re.compile("two runs differ")]
     )

@@ -81,7 +81,7 @@ def test_every_view_of_a_text_and_its_translation_on_a_phone(visit, server):
     page.point_at(0, long)
     assert texts(page, "[data-field=key]") == [f"{run.source_labels[long]} at {long}"]
     page.page.locator(".attention .large").press("Home")
-    assert f"reads key 0 “{run.source_labels[0]}”" in page.page.locator(".said").inner_text()
+    expect(page.page.locator(".said")).to_contain_text(f"reads key 0 “{run.source_labels[0]}”")
     page.attention("decoder self")
     page.switch("pictures", "lines")  # with whole labels
     more = {"What if?": COMPARED, "Prediction": (".tree-box",)}
@@ -110,11 +110,12 @@ def test_text_typed_into_any_box_is_never_markup(still, server):
     text = "".join((*ATTACKS, "🦊💃", "\x01\x7f a"))
     page.generate(text)
     prompt = server.model.tokenizer.labels(encode(text))
-    assert "".join(page.labels()).count("".join(prompt)) == 1
+    said = "".join(page.labels())
+    assert said.count("".join(prompt)) == 1
     page.tab("Masks")
     page.wait_drawn(".masks")
     page.show_masks(*ATTACKS)
-    assert page.page.locator(".sentence bdi").all_inner_texts() == list(ATTACKS)
+    expect(page.page.locator(".sentence bdi")).to_have_text(list(ATTACKS))
     page.page.locator("#lines textarea").fill("\n".join(["a"] * 9))
     page.page.locator("#show-masks").click()
     assert "from 1 to 8 texts; got 9" in page.wait_for_alert()

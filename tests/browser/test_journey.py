@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from kit.browser import Visit
+from kit.browser import Visit, every
 from playwright.sync_api import Locator, expect
 
 
@@ -56,7 +56,7 @@ def test_the_journey_and_bars_match_the_server_and_a_bar_forces_its_token(page, 
     choose(page, 4)
     said = message(page, position=4)
     config = server.model.config
-    assert page.page.locator(".picture-of .head").count() == config.n_layers * config.n_heads
+    expect(page.page.locator(".picture-of .head")).to_have_count(config.n_layers * config.n_heads)
     words = page.page.locator(".picture-of .lens bdi").all_inner_texts()
     assert words == [beginning(page, one, 4) for one in said["lens"][1:]]
     assert said["target_label"] == said["likeliest"][0]["label"] == said["lens"][-1]["label"]
@@ -81,14 +81,16 @@ def test_the_journey_and_bars_match_the_server_and_a_bar_forces_its_token(page, 
 def test_readers_work_by_keyboard_and_parts_open_their_tabs(page):
     choose(page, 6)
     page.page.get_by_role("button", name="Who reads what?").press("Enter")
+    expect(page.page.get_by_role("button", name="Now choose a second token")).to_be_visible()
     page.tokens.nth(6).focus()
-    for _ in range(4):
+    for place in (5, 4, 3, 2):
         page.page.keyboard.press("ArrowLeft")
+        expect(page.tokens.nth(place)).to_be_focused()
     page.page.keyboard.press("Enter")
     page.page.wait_for_selector(".readers")
     said = message(page, "readers", stack="decoder", query=6, kind="self", key=2)
     rows = page.page.locator(".reader")
-    weights = [float(row.locator(".value").inner_text()) for row in rows.all()]
+    weights = [float(row.locator(".value").inner_text()) for row in every(rows)]
     assert weights == pytest.approx([one["weight"] for one in said["ranked"][:5]], abs=0.006)
     rows.first.click()
     best = said["ranked"][0]
@@ -123,13 +125,13 @@ def test_readers_work_by_keyboard_and_parts_open_their_tabs(page):
 def test_a_translator_has_its_source_above_and_a_phone_one_layer_at_a_time(page):
     page.go("model=tiny-translator&tab=journey")
     page.wait_drawn(".journey")
-    assert page.page.locator(".picture-of .head").count() == 2 * 2 * 2
+    expect(page.page.locator(".picture-of .head")).to_have_count(2 * 2 * 2)
     page.page.locator(".source-stream").click()
     expect(page.page.locator(".picture-of .head")).to_have_count(2 * 2)
     page.page.set_viewport_size({"width": 390, "height": 844})
     page.page.get_by_role("button", name="Next layer").click()
     expect(page.page.locator(".layer-steps strong")).to_have_text("Layer 1 (0 to 1)")
-    assert page.page.locator(".one-layer .head").count() == 2
+    expect(page.page.locator(".one-layer .head")).to_have_count(2)
     # what the layer adds flows into the stream here, too
     page.page.get_by_role("radio", name="decoder cross").click()
     expect(page.page.locator(".one-layer .flow :is(.adds, .takes)").first).to_be_visible()

@@ -22,14 +22,14 @@ def test_the_language_menu_keeps_text_run_and_selection(visit):
     run = page.page.evaluate("viz.run.ids")
     page.menu()
     menu = page.page.locator(".language-menu")
-    assert menu.locator("option").all_inner_texts() == ["English", "Esperanto"]
+    expect(menu.locator("option")).to_have_text(["English", "Esperanto"])
     menu.select_option("eo")
     page.page.wait_for_selector("#generate:has-text('⟦')")
     page.page.wait_for_function(OPEN)
     page.page.wait_for_function("ids => String(viz.run.ids) === String(ids)", arg=run)
     expect(page.page.locator("#text textarea")).to_have_value("not yet sent")
     assert page.page.evaluate("[viz.head.layer, viz.head.head]") == [1, 2]
-    assert page.page.locator("#right [role=tab][aria-selected=true]").inner_text() == "⟦Masks⟧"
+    expect(page.page.locator("#right [role=tab][aria-selected=true]")).to_have_text("⟦Masks⟧")
     assert "lang" not in page.page.url
     page.page.locator("#generate").click()
     page.page.wait_for_function("viz.run.text === 'not yet sent'")

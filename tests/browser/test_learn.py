@@ -28,9 +28,9 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(visit
         page.wait_for_function(STATE, arg=[name, str(value)])
 
     wait_for("id", "recorded-copy")  # no waiting: a recorded training is shown
-    assert page.locator(".learn-heads canvas").count() == 2 * 4
-    assert page.locator(".learn-controls select").nth(1).input_value() == PLAN["preset"]
-    assert page.is_checked("[name='learn.feed_forward']")
+    expect(page.locator(".learn-heads canvas")).to_have_count(2 * 4)
+    expect(page.locator(".learn-controls select").nth(1)).to_have_value(PLAN["preset"])
+    expect(page.locator("[name='learn.feed_forward']")).to_be_checked()
     page.get_by_role("button", name="Train", exact=True).click()
     page.wait_for_function(ON_ITS_WAY, arg=0)
     page.get_by_role("button", name="Pause", exact=True).click()
@@ -41,12 +41,12 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(visit
     page.get_by_role("button", name="Go on", exact=True).click()
     wait_for("state", "ended")
     wait_for("at", PLAN["n_steps"])
-    assert page.locator(".learn-heads canvas").count() == 3 * 2
+    expect(page.locator(".learn-heads canvas")).to_have_count(3 * 2)
     slider = page.locator(".learn-back")
     slider.press("Home")
     wait_for("at", 1)
     wait_for("right", "false")
-    assert page.locator(".learn-finding").inner_text().startswith("After step 1 of 150")
+    expect(page.locator(".learn-finding")).to_have_text(re.compile("^After step 1 of 150"))
     slider.press("End")
     wait_for("at", PLAN["n_steps"])
     page.get_by_role("button", name="Open it in Attention", exact=True).click()
@@ -55,21 +55,22 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(visit
             && document.querySelector(".attention")?.dataset.run === viz.run.run"""
     )
     expect(page.locator(".attention")).to_have_attribute("data-site", "decoder.0.cross")
-    assert page.locator("#model input").input_value() == "Copy, step 150 (yours)"
+    expect(page.locator("#model input")).to_have_value("Copy, step 150 (yours)")
     page.locator("#attention .switch-off").click()
     page.wait_for_selector(".altered[data-right]")
     data = page.locator(".altered").evaluate("({ dataset }) => ({ ...dataset })")
     before, after = int(data["rightBefore"]), int(data["right"])
     assert before >= 70
     assert after <= before - 20
-    assert f"answered right: {before} of 100 before, {after} after" in page.inner_text(".altered")
+    says = f"answered right: {before} of 100 before, {after} after"
+    expect(page.locator(".altered")).to_contain_text(says)
     page.locator(".intact").click()
     page.wait_for_function("!viz.run.interventions.length")
     # it is shown as what it is, and outlives a reload
     page.get_by_role("tab", name="Model", exact=True).click()
     headline = page.locator("#headline")
     expect(headline).to_contain_text("of unseen questions right")
-    assert " M parameters" not in headline.inner_text()
+    expect(headline).not_to_contain_text(" M parameters")
     model = page.evaluate("viz.run.model")
     page.reload()
     page.wait_for_function("name => viz.run?.model === name", arg=model)

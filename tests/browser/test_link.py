@@ -62,12 +62,12 @@ def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(page, visi
     other.wait_for_link()
     shown = ".attention[data-stage=masked][data-row='7'][data-column='4'][data-head='2']"
     other.page.wait_for_selector(shown)
-    assert other.labels() == labels
+    expect(other.tokens).to_have_text(labels)
     assert other.page.evaluate(SEEN) == seen
     again = other.page.evaluate("viz.run")
     for name in ("forced_tokens", "interventions", "probabilities", "request"):
         assert again[name] == facts[name]
-    assert other.page.locator(".altered").is_visible()
+    expect(other.page.locator(".altered")).to_be_visible()
     assert urldefrag(other.page.url).fragment == urldefrag(address).fragment
 
 
@@ -93,8 +93,8 @@ def test_every_tab_opens_as_it_was_left(page):
     assert page.page.url == address
     page.tab("Masks")
     page.page.wait_for_selector(".mask-scores[data-row='1'][data-head='2']")
-    assert page.page.locator("#lines textarea").input_value() == "The fox.\nThe dog ran."
-    assert page.page.locator("#without-padding").get_attribute("aria-pressed") == "true"
+    expect(page.page.locator("#lines textarea")).to_have_value("The fox.\nThe dog ran.")
+    expect(page.page.locator("#without-padding")).to_have_attribute("aria-pressed", "true")
 
 
 def test_links_and_history_are_followed_without_a_reload(page):
@@ -204,8 +204,8 @@ def test_a_link_that_is_hostile_or_cannot_be_read_is_text_and_sentences(page):
     said = page.wait_for_alert()
     for name in names:
         assert f"link's {name}" in said or f"link's '{name}'" in said or f"{name} must be" in said
-    assert page.page.locator("img[src=x]").count() == 0
-    assert page.page.locator("#text textarea").input_value() == attack
+    expect(page.page.locator("img[src=x]")).to_have_count(0)
+    expect(page.page.locator("#text textarea")).to_have_value(attack)
     assert page.page.evaluate("({}).constructor === Object")
     page.go("z=AAAA")
     expect(page.page.get_by_role("alert")).to_contain_text("The link cannot be read")

@@ -55,13 +55,14 @@ def altered(visit: Visit) -> list[dict[str, object]]:
     return found
 
 
-@pytest.mark.parametrize("layer", range(6))
-def test_the_pointer_reaches_each_heads_off_button_in_a_straight_line(journey, layer):
-    for head in range(8):
+# Corners, borders and the middle: on the ways to their buttons the pointer crosses all others.
+@pytest.mark.parametrize("layer", [0, 2, 5])
+def test_the_pointer_reaches_a_heads_off_button_in_a_straight_line(journey, layer):
+    for head in (0, 3, 7):
         button = off(journey, f"layer {layer}, head {head}")
         said = straight(journey, journey.head(layer, head), button)
         assert said == f"Switch off layer {layer}, head {head}"
-        assert journey.page.locator(".journey button.switch-off").count() == 1
+        expect(journey.page.locator(".journey button.switch-off")).to_have_count(1)
 
 
 @pytest.mark.parametrize(("layer", "head"), [(5, 0), (0, 0), (2, 7)])
@@ -119,7 +120,7 @@ def test_an_encoders_head_can_be_selected_but_not_switched_off(door):
         without = visit.page.locator(".bars-legend")
         expect(without).to_contain_text("without layer 1, head 2")  # it is under the pointer
         expect(visit.page.locator(".head-card h3")).to_contain_text("Layer 1, head 2")
-        assert visit.page.get_by_role("button", name=re.compile("^Switch off")).count() == 0
+        expect(visit.page.get_by_role("button", name=re.compile("^Switch off"))).to_have_count(0)
 
 
 def test_on_a_phone_a_tapped_head_is_forgotten_where_the_tour_begins(opening, address):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kit.browser import PLACE, complaints
+from kit.browser import PLACE, complaints, every
 from kit.models import tiny
 from kit.runs import HOSTILE, relabelled
 from kit.windows import opened_alone
@@ -65,7 +65,7 @@ def choose(tab: Any, layer: int, head: int) -> None:
 
 def see_all(tab: Any, pictures: str) -> None:
     """Open those that are closed, and go from one to the next until all are drawn."""
-    for picture in tab.locator(pictures).all():
+    for picture in every(tab.locator(pictures)):
         picture.evaluate("box => { if ('open' in box) box.open = true; box.scrollIntoView(); }")
         expect(picture.locator(".js-plotly-plot")).to_have_count(1)
         expect(picture).to_have_attribute("data-rev", re.compile("."))
@@ -80,8 +80,8 @@ def test_heads_stages_and_pointer_have_the_runs_numbers(page, scripted):
     allowed = record.allowed[0].numpy()
     weights = record.pattern[0, 1].numpy()
     np.testing.assert_allclose(shown(page)[allowed], weights[allowed], atol=1e-5)
-    assert np.isnan(shown(page)[~allowed]).all()
-    assert page.locator(".head-grid button[aria-pressed='true']").count() == 1
+    assert np.all(np.isnan(shown(page)[~allowed]))
+    expect(page.locator(".head-grid button[aria-pressed='true']")).to_have_count(1)
     revision = page.get_attribute(".attention", "data-rev")
     page.get_by_role("radio", name="scores", exact=True).check()
     expect(page.locator(".attention")).not_to_have_attribute("data-rev", revision)
@@ -107,9 +107,9 @@ def test_a_rows_arithmetic_has_the_numbers_of_python(page, scripted):
     expect(worked).to_have_attribute("data-head", "1")
     found = row_arithmetic(scripted, "decoder.0.self", 1, 6)
     columns = zip(found.dots, found.scores, found.exps, found.weights, strict=True)
-    shown = worked.locator("tr[data-key]").all()
-    assert len(shown) == min(32, len(found.weights))
-    for line, expected in zip(shown[:7], columns, strict=False):
+    shown = worked.locator("tr[data-key]")
+    expect(shown).to_have_count(min(32, len(found.weights)))
+    for line, expected in zip(every(shown)[:7], columns, strict=False):
         dot, score, _, *rest = line.locator("td").all_inner_texts()[:5]
         got = [float(one.replace("−", "-")) for one in (dot, score, *rest)]
         np.testing.assert_allclose(got, expected, atol=1e-3)
@@ -129,14 +129,14 @@ def test_the_address_says_which_head_and_token_are_chosen(page, scripted):
 
 def test_hostile_text_is_shown_as_text_and_a_token_opens_its_step(page, scripted):
     tokens = page.locator("#tokens button.token")
-    assert tokens.all_inner_texts() == list(scripted.labels)
+    expect(tokens).to_have_text(list(scripted.labels))
     assert page.title() != "broken"
-    assert page.locator("main b").count() == 0
+    expect(page.locator("main b")).to_have_count(0)
     page.wait_for_selector(".large .xtick", state="attached")
-    assert "<" in "".join(page.locator(".large .xtick text").all_text_contents())
+    expect(page.locator(".large .xtick text").filter(has_text="<")).not_to_have_count(0)
     tokens.nth(scripted.n_prompt + 1).click()
-    assert page.input_value("#step") == "2"
-    assert page.locator("#candidates tr.chosen").count() == 1
+    expect(page.locator("#step")).to_have_value("2")
+    expect(page.locator("#candidates tr.chosen")).to_have_count(1)
 
 
 def test_pictures_computed_in_the_page_are_those_of_python(page, scripted):
@@ -229,19 +229,19 @@ def test_a_batchs_page_shows_the_chosen_text(browser, batch, tmp_path):
     with opened_alone(browser, tmp_path / "batch.html") as tab:
         tab.wait_for_selector(".attention[data-rev]")
         texts = tab.get_by_role("group", name="Sentence of the batch").get_by_role("radio")
-        assert texts.count() == len(batch.texts) > 1
+        expect(texts).to_have_count(len(batch.texts))
         tab.get_by_role("radio", name=batch.texts[1], exact=True).check()
         tab.wait_for_selector(".attention[data-run='1'][data-rev]")
         choose(tab, 1, 1)
         expect(tab).to_have_url(re.compile("#row=1&site=decoder.1.self&head=1$"))
         tokens = tab.locator("#tokens button.token")
-        assert tokens.all_inner_texts() == list(batch[1].labels)
+        expect(tokens).to_have_text(list(batch[1].labels))
         expected = batch[1].trace["decoder.1.self"].pattern[0, 1].numpy()
         np.testing.assert_allclose(np.nan_to_num(shown(tab)) ** 2, expected, atol=2e-5)  # √ colours
         assert complaints(tab, "html") == []
         tab.evaluate("location.hash = '#row=2&head=1'")
         expect(tab.locator(".attention")).to_have_attribute("data-site", "decoder.0.self")
-        assert tokens.all_inner_texts() == list(batch[2].labels)
+        expect(tokens).to_have_text(list(batch[2].labels))
         expect(tab.locator(".attention")).to_have_attribute("data-head", "1")
 
 

@@ -10,7 +10,6 @@ from urllib.parse import urldefrag, urlencode
 import httpx
 import pytest
 from kit import serving
-from kit.browser import Visit
 
 SECRET = "Xanthippe whispers quokka"
 KEPT = """async () => [localStorage.length, sessionStorage.length,
@@ -31,9 +30,7 @@ def test_typed_or_linked_text_is_neither_logged_nor_stored(visit, server):
     page.page.on("request", lambda one: asked.append(urldefrag(one.url)[0] + str(one.headers)))
     page.page.on("websocket", lambda socket: asked.append(socket.url))
     page.wait_for_link()
-    page.page.reload()
-    page = Visit(page.page)
-    page.wait_for_link()
+    page.reload()
     assert page.page.evaluate("document.body.classList.contains('dark')")
     assert httpx.get(server.url).headers["referrer-policy"] == "no-referrer"
     page.set_length(3)

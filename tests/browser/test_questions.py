@@ -61,9 +61,9 @@ def test_how_two_prompts_differ(asker):
     asker.click(asker.page.get_by_role("button", name="Compare with another run"))
     asker.visit.wait_drawn(".compare")
     asker.page.wait_for_selector(".side-a .pair")
-    a, b = (asker.page.locator(f".side-{side} .pair").all_inner_texts() for side in "ab")
-    assert a == asker.visit.labels()
-    assert b == list(opening("stories").labels)
+    asker.visit.wait_for_link()
+    for side, labels in (("a", asker.visit.labels()), ("b", opening("stories").labels)):
+        expect(asker.page.locator(f".side-{side} .pair")).to_have_text(list(labels))
     in_view(asker.page.locator(".side-a .replaced, .side-a .only-a").first)
     expect(asker.page.locator(".compare-a")).to_contain_text("named Tom.")
     expect(asker.page.locator(".compare-b option:checked")).to_contain_text("named Loki.")
@@ -80,7 +80,7 @@ def test_which_word_does_it_read(asker):
     asker.page.wait_for_function("old => viz.run.run !== old && viz.run.n_prompt", arg=old)
     run = model("stories").generate(IT, **example_of(model("stories")).settings)
     it, dog = run.labels.index("␣it"), run.labels.index("␣dog")
-    assert asker.visit.labels() == list(run.labels)
+    expect(asker.visit.tokens).to_have_text(list(run.labels))
     expect(asker.visit.tokens.nth(it)).to_have_attribute("aria-pressed", "true")
     asker.click(asker.page.get_by_role("button", name="Who reads what?"))
     asker.click(asker.visit.tokens.nth(dog))
@@ -90,7 +90,7 @@ def test_which_word_does_it_read(asker):
     expect(first).to_contain_text(f"Layer {layer}, head {head}")
     expect(first.locator(".value")).to_have_text(f"{float(weights.max()):.2f}")
     in_view(first)
-    assert asker.page.locator(".journey .head.weighed").count() == weights.numel()
+    expect(asker.page.locator(".journey .head.weighed")).to_have_count(weights.numel())
 
 
 def test_what_padding_is_and_what_without_its_mask(asker):
@@ -107,7 +107,7 @@ def test_what_padding_is_and_what_without_its_mask(asker):
     share = without_mask(batch, 0, "decoder.5.self", 0, "padding").mean_freed_weight
     expect(says).to_contain_text(f"{100 * share:.1f} % of the weight would go to what it hides")
     expect(says).to_contain_text("where the causal mask hides it already")
-    assert asker.page.locator("[data-picture=without]").is_visible()
+    expect(asker.page.locator("[data-picture=without]")).to_be_visible()
 
 
 def test_what_without_positions(asker):
@@ -119,7 +119,7 @@ def test_what_without_positions(asker):
     broken = model("stories").generate(
         example.text, **example.settings, interventions=[Break("no-positions")]
     )
-    assert asker.visit.labels() == list(broken.labels)
+    expect(asker.visit.tokens).to_have_text(list(broken.labels))
     texts = (("before", continued()), ("after", broken))
     for which, run in texts:
         line = asker.page.locator(f"[data-text={which}]")
@@ -147,7 +147,9 @@ def test_which_head_finishes_the_name_and_what_without_it(asker):
     expect(asker.page.locator(".arcs text")).to_have_text(["62 %", "32 %"])
     expect(asker.page.locator(".ghost")).to_have_text("oki!")
     asker.generate()
-    assert "".join(asker.visit.labels()[LAST : LAST + 4]) == "␣Loki"
+    expect(asker.visit.tokens.nth(LAST + 3)).to_be_visible()
+    name = "".join(asker.visit.labels()[LAST : LAST + 4])
+    assert name == "␣Loki"
     asker.click(asker.page.get_by_role("button", name="Switch off layer 5, head 0", exact=True))
     after = asker.page.locator("[data-text=after]")
     expect(asker.page.locator("[data-text=before]")).to_contain_text("oki!")
@@ -192,7 +194,7 @@ def test_what_softmax_and_temperature_do(asker):
     slider = asker.page.get_by_role("slider", name="Temperature")
     values = asker.page.locator(".next-word .value").first
     expect(values).to_have_text(re.compile("^86 %6.1 %$"))  # with the chosen head, and without
-    assert slider.input_value() == "0"  # greedy
+    expect(slider).to_have_value("0")  # greedy
     sharp = tops(asker.page)
     requests: list[str] = []
     asker.page.on("request", lambda request: requests.append(request.url))
@@ -203,7 +205,7 @@ def test_what_softmax_and_temperature_do(asker):
     )
     bars = asker.page.locator(".next-words")
     expect(bars).to_be_in_viewport()
-    assert "tokens could be drawn" in asker.page.locator(".drawn-says").inner_text()
+    expect(asker.page.locator(".drawn-says")).to_contain_text("tokens could be drawn")
     # The network's own share stays the first number, as on every other part of the page.
     expect(values).to_have_text(re.compile(r"^86 % → \d\d %"))
     assert requests == []

@@ -178,7 +178,7 @@ def test_a_link_to_a_text_is_opened_before_gradio_has_come(held, server):
     gradio()
     expect(page.locator("#first-look")).to_be_hidden()
     expect(page.locator("gradio-app .text-tokens")).to_contain_text("fox")
-    assert page.locator("#text textarea").input_value() == "The fox"
+    expect(page.locator("#text textarea")).to_have_value("The fox")
     assert not page.evaluate("window.flashed")
 
 

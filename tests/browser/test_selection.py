@@ -9,6 +9,11 @@ from kit.browser import Visit
 from kit.visitors import opening
 from playwright.sync_api import Page, expect
 
+# The token of the source that is shaded most.
+DARKEST = """place => {
+    const tokens = [...document.querySelectorAll("#tokens .source-tokens button.token")];
+    const shades = tokens.map(token => Number(token.style.getPropertyValue("--read")));
+    return shades.length > place && shades.indexOf(Math.max(...shades)) === place; }"""
 CHAT = "After ␣chat the network is about to choose the next token, ␣noir."
 
 
@@ -25,11 +30,7 @@ def black(visit: Visit) -> None:
     words = visit.page.locator(".token-says")
     expect(words).to_contain_text(CHAT)
     expect(words).to_contain_text(f"head 2 reads ␣black most ({float(weights.max()):.2f})")
-    shades = [
-        float(one.evaluate("box => box.style.getPropertyValue('--read')"))
-        for one in visit.sources.all()
-    ]
-    assert shades.index(max(shades)) == int(weights.argmax())
+    visit.page.wait_for_function(DARKEST, arg=int(weights.argmax()))
     expect(visit.page.locator(".next-words")).to_have_attribute("data-place", "2")
     expect(visit.page.locator(".next-word bdi").first).to_have_text("noir")
 
@@ -59,9 +60,7 @@ def by_a_link(visit: Visit) -> None:
 
 def loaded_again(visit: Visit) -> None:
     by_a_link(visit)
-    visit.page.reload()
-    visit.page.wait_for_function("() => window.viz?.run?.model === 'translate-en-fr'")
-    visit.wait_for_link()
+    visit.reload()
 
 
 PATHS = [by_a_click, after_attention, after_the_source, by_a_link, loaded_again]
@@ -149,11 +148,9 @@ def test_what_is_switched_off_reads_nothing_anywhere(door):
     expect(page.locator(".arcs path")).to_have_count(0)
     name = "Layer 5, head 0, switched off"
     expect(page.locator(".journey").get_by_role("button", name=name)).to_be_visible()
-    assert page.locator(".journey .head-label").count() == 0
-    assert all(
-        float(token.evaluate("box => box.style.getPropertyValue('--read')")) == 0
-        for token in door.tokens.all()
-    )
+    expect(page.locator(".journey .head-label")).to_have_count(0)
+    shades = "all => all.map(token => Number(token.style.getPropertyValue('--read')))"
+    assert set(door.tokens.evaluate_all(shades)) == {0}
     door.tab("Attention")
     door.wait_drawn(".attention")
     expect(page.locator(".large-title")).to_contain_text("switched off")
@@ -219,8 +216,9 @@ def test_numbers_and_words_are_not_cut(door):
     page.wait_for_function("() => viz.run.probabilities.length")
     door.head(5, 0).click()
     expect(page.locator(".next-word em").first).to_be_visible()
-    for value in page.locator(".next-word .value").all():
-        assert value.evaluate("box => box.scrollWidth <= box.clientWidth + 1"), value.inner_text()
+    cut = """all => all.filter(box => box.scrollWidth > box.clientWidth + 1)
+        .map(box => box.innerText)"""
+    assert page.locator(".next-word .value").evaluate_all(cut) == []
     off = page.get_by_role("button", name="Switch off layer 5, head 0", exact=True)
     off.click()
     # Whole words, as a text: the first that differs is marked from its first letter on.

@@ -23,7 +23,7 @@ def test_the_code_opens_the_current_page_when_scanned(elsewhere, server):
     (found,) = zxingcpp.read_barcodes(Image.open(io.BytesIO(window.screenshot())))
     address = str(found.text)
     assert address.startswith(f"http://{PUBLIC}:")
-    assert page.locator(".code-address").inner_text() == address.split("#")[0]
+    expect(page.locator(".code-address")).to_have_text(address.split("#")[0])
     box = page.locator(".code-picture").bounding_box() or {}
     assert min(box["width"], box["height"]) > 600
     page.keyboard.press("Escape")
@@ -66,7 +66,7 @@ def test_a_presenters_keys_leaf_through_the_cards(still):
     page.page.locator(".projector-button").click()
     page.page.keyboard.press("PageDown")  # the window scrolls
     page.page.evaluate("viz.nextPaint()")
-    assert card.get_attribute("data-place") == "1"
+    expect(card).to_have_attribute("data-place", "1")
 
 
 def test_a_courses_page_shows_one_view_and_the_way_to_the_whole_page(elsewhere, server):
@@ -87,7 +87,7 @@ def test_a_courses_page_shows_one_view_and_the_way_to_the_whole_page(elsewhere, 
     inside.wait_for_function("() => location.hash.includes('tab=masks&row=1')")
     assert inside.evaluate("location.search") == "?embed"
     whole = frame.get_by_role("link", name="Open the whole page")
-    assert whole.get_attribute("target") == "_blank"
+    expect(whole).to_have_attribute("target", "_blank")
     whole.focus()
     address = inside.evaluate("location.hash")
     assert whole.evaluate("link => link.href") == server.url + address

@@ -146,7 +146,7 @@ def test_a_late_answer_of_learn_takes_nothing_back(bundled):
     page.wait_for_selector(".learn[data-id=recorded-reverse]")
     begun()
     page.wait_for_timeout(SOON_MS)
-    assert page.locator(".learn").get_attribute("data-id") == "recorded-reverse"
+    expect(page.locator(".learn")).to_have_attribute("data-id", "recorded-reverse")
 
     adopted = held_back(page, "/adopt")
     with page.expect_request(re.compile("/adopt")):

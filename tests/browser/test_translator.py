@@ -42,18 +42,19 @@ def test_choosing_another_model_keeps_the_text(still, server):
     option.click()  # which is shown already
     assert page.shown_run() == first
     page.choose_model("tiny-translator")
-    assert page.page.evaluate("viz.run.text") == box.input_value() == "The fox"
+    expect(box).to_have_value("The fox")
+    assert page.page.evaluate("viz.run.text") == "The fox"
     run = server.translator.generate("The fox", beams=4, max_new_tokens=6)
     expect(page.tokens).to_have_text(run.labels)  # its tokens may still be on their way
-    assert page.page.locator("#generate").inner_text() == EXAMPLE.action
-    assert page.sources.count() == len(run.source_ids)
+    expect(page.page.locator("#generate")).to_have_text(EXAMPLE.action)
+    expect(page.sources).to_have_count(len(run.source_ids))
     page.page.go_back()
     page.page.wait_for_function("() => viz.run.model === 'tiny' && !viz.isOpening()")
     assert page.wait_for_address("text=The+fox") == address
 
 
 def test_each_kind_of_attention_has_its_own_axes_numbers_pictures_and_row(page, run):
-    assert page.tokens.count() == len(run.ids)
+    expect(page.tokens).to_have_count(len(run.ids))
     alone = {"self": ["heatmap", "lines", "heads combined"],
              "cross": ["heatmap", "alignment", "lines", "heads combined"]}  # fmt: skip
     page.show_more()
@@ -65,7 +66,7 @@ def test_each_kind_of_attention_has_its_own_axes_numbers_pictures_and_row(page, 
         page.point_at(1, 0)
         expected = run.trace[stack, 0, kind].pattern[0, 0, 1, 0]
         assert float(page.read("weight")) == pytest.approx(float(expected), abs=6e-5)
-        assert page.page.locator(".pictures label:visible").all_inner_texts() == alone[kind]
+        expect(page.page.locator(".pictures label:visible")).to_have_text(alone[kind])
         page.page.mouse.move(5, 5)
         page.wait_worked(f"{stack}.0.{kind}", 0, len(run.queries(stack)) - 1)
     # of cross-attention, source and target tokens light their row or column
@@ -75,8 +76,8 @@ def test_each_kind_of_attention_has_its_own_axes_numbers_pictures_and_row(page, 
         expect(page.large).to_have_attribute("data-column", column)
     page.large.scroll_into_view_if_needed()
     page.point_at(3, 2)
-    assert "is-query" in str(page.tokens.nth(3).get_attribute("class"))
-    assert "is-key" in str(page.sources.nth(2).get_attribute("class"))
+    expect(page.tokens.nth(3)).to_contain_class("is-query")
+    expect(page.sources.nth(2)).to_contain_class("is-key")
     # altered, it goes on greedily: nothing is searched any more
     says = page.page.locator(".drawn-says")
     expect(says).to_contain_text("Beam search weighs whole texts")
@@ -103,7 +104,7 @@ def test_a_batch_shows_padding_where_it_acts_and_is_read_without_it(page, server
     assert page.filled("combined") == [n_source] * n_source  # it is the longest
     page.press(page.page.locator(".sentence").nth(0), draws=".masks")
     page.press(page.page.locator("#without-padding"), draws=".masks")
-    assert "read without the padding mask" in page.page.locator("#status").inner_text()
+    expect(page.page.locator("#status")).to_contain_text("read without the padding mask")
     assert page.filled("padding") == [n_source] * n_source
     page.press(page.page.locator("#without-padding"), draws=".masks")
     with page.drawn(".masks"):

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from kit.browser import Visit
+from kit.browser import Visit, every
 from kit.serving import SAMPLE, Shared
 from kit.visitors import WhatIf
 from playwright.sync_api import expect
@@ -47,7 +47,7 @@ def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif):
     whatif.head(0, 0).focus()
     for key in ("ArrowDown", "ArrowRight", "ArrowRight"):  # the last one has nowhere to go
         page.keyboard.press(key)
-    assert page.locator(".ablated[aria-pressed=true]").count() == 0  # walking chooses nothing
+    expect(page.locator(".ablated[aria-pressed=true]")).to_have_count(0)  # walking chooses nothing
     for pressed in ("true", "false"):
         page.keyboard.press("Space")
         expect(whatif.head(1, 1)).to_have_attribute("aria-pressed", pressed)
@@ -125,7 +125,7 @@ def test_each_card_has_the_text_without_its_part_and_a_press_takes_it_away(whati
         expect(page.locator(".breaks[data-measured=true] .measure")).to_be_focused()
     page.wait_for_selector(".breaks[data-measured=true]")
     wanted = losses_without(whatif.model)
-    cards = {card.get_attribute("data-what"): card for card in page.locator(".what-card").all()}
+    cards = {card.get_attribute("data-what"): card for card in every(page.locator(".what-card"))}
     assert [*cards] == ["", "decoder.0.self.0", *breaks_of(config)]
     whole = whatif.model.generate(whatif.text, max_new_tokens=24)
     missing = {what: [Break(what)] for what in breaks_of(config)}
@@ -177,10 +177,11 @@ def test_branches_are_walked_without_running_the_network(writing):
     page.wait_for_selector(f".branches[data-step='{step}']")
     best = run.steps[step].candidates[0]
     name = f"{run.candidate_labels[best.id]}, {best.probability:.4f}"
-    assert str(page.locator(".choice").first.get_attribute("aria-label")).startswith(name)
+    beginning = re.compile(f"^{re.escape(name)}")
+    expect(page.locator(".choice").first).to_have_attribute("aria-label", beginning)
     texts = run.labels[run.n_prompt :], made.labels[run.n_prompt + step :]
     items = page.locator(".branch-tree .branch-line .branch-text")
-    assert items.all_inner_texts() == ["".join(text).replace("␣", " ") for text in texts]
+    expect(items).to_have_text(["".join(text).replace("␣", " ") for text in texts])
 
     whatif.visit.text_box().fill("Something else that was typed")
     started: list[str] = []
@@ -191,7 +192,7 @@ def test_branches_are_walked_without_running_the_network(writing):
     page.wait_for_function("first => viz.run.run === first", arg=first)
     whatif.see(".branches")
     whatif.shows(run)
-    assert page.locator("#text textarea").input_value() == whatif.text
+    expect(page.locator("#text textarea")).to_have_value(whatif.text)
     for key in ("ArrowRight", "Space"):
         page.keyboard.press(key)
     whatif.wait_for_run_after(first)

@@ -30,9 +30,12 @@ POINTED = """([r, c]) => { const d = document.querySelector(".attention")?.datas
 OPEN = """() => { const box = window.viz && document.querySelector("gradio-app .journey");
     return box && getComputedStyle(box).visibility === "visible" && (box.dataset.rev
         || (!viz.isOpening() && viz.run && !box.getClientRects().length)); }"""
-# The attention is of the shown run, unless another tab is open.
-ATTENTION = """() => { const box = document.querySelector(".attention");
-    return !box || box.dataset.run === viz.run.run || !box.getClientRects().length; }"""
+# The tokens are of the shown run, and so is the attention, unless another tab is open.
+SHOWN = """() => {
+    const { run } = viz.run, tokens = document.querySelector("#tokens [data-state]");
+    const box = document.querySelector(".attention");
+    const isOther = box && box.getClientRects().length && box.dataset.run !== run;
+    return tokens?.dataset.run === run && !isOther; }"""
 # Resolved at the hashchange: before it nothing is being opened. The address may still be of a state
 # before, and then be the same.
 GO = """hash => new Promise(done => {
@@ -67,6 +70,12 @@ SECTIONS = {part: name for parts in PARTS.values() for part, name in parts.items
     "#view-corpus .panel": "corpus", ".compare": "compare", ".targets": "targets",
 }  # fmt: skip
 COLOURS = ("color-contrast", "link-in-text-block")  # axe-core's rules about colours
+
+
+def every(found: Locator) -> list[Locator]:
+    """All elements, once there is one; they are drawn together."""
+    found.first.wait_for(state="attached")
+    return found.all()
 
 
 def held_back(page: Page, name: str) -> Callable[[], None]:
@@ -287,6 +296,12 @@ class Visit:
         self.page.evaluate(GO, f"#{state}")
         self.wait_for_link()
 
+    def reload(self) -> None:
+        """Load the page again, until it shows what its address says."""
+        self.page.reload()
+        self.page.wait_for_function(OPEN)
+        self.wait_for_link()
+
     def tab(self, name: str) -> None:
         """Open a tab, by its English name."""
         tab = self.page.locator(f"#right [role=tab][data-tab-id={tab_name(name)}]")
@@ -344,7 +359,7 @@ class Visit:
     def wait_for_link(self) -> None:
         """Until the page shows what the link says that it was opened with."""
         self.page.wait_for_function("() => window.viz?.isOpening && !viz.isOpening()")
-        self.page.wait_for_function(ATTENTION)
+        self.page.wait_for_function(SHOWN)
 
     def wait_for_address(self, *parts: str) -> str:
         """The page's address once it has all of these in it."""

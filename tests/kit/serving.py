@@ -215,9 +215,9 @@ def second() -> Server:
 # Below the ports that systems give to outgoing connections, so that none takes one before a server
 # does, and above those that Chromium refuses (10080 is the last); each worker of the tests has its
 # own.
-_ports = itertools.cycle(
-    range(11_000 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]), 32_000, 16)
-)
+_range = range(11_000 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]), 32_000, 16)
+_begin = os.getpid() % len(_range)  # another run of the tests begins elsewhere
+_ports = itertools.cycle([*_range[_begin:], *_range[:_begin]])
 
 
 def free_port() -> int:

@@ -13,6 +13,23 @@ from playwright.sync_api import Browser, BrowserContext, Page
 PUBLIC = "class.example"  # the name at which a proxy would offer the page
 STORED = "[localStorage.length, document.cookie]"
 Profile = Callable[..., BrowserContext]
+# Responses and frames come late, and Gradio's frontend, which is an element, later still: a test
+# that reads the page too early fails every time, and not only on a busy machine.
+LATE = """late => {
+    const { fetch, requestAnimationFrame } = window, { define } = customElements;
+    const wait = ms => new Promise(done => setTimeout(done, ms));
+    window.fetch = async (...given) => {
+        const response = await fetch(...given);
+        await wait(late);
+        return response;
+    };
+    window.requestAnimationFrame = frame =>
+        setTimeout(() => requestAnimationFrame(frame), late / 4);
+    customElements.define = async (...given) => {
+        await wait(2 * late);
+        define.apply(customElements, given);
+    };
+}"""
 
 
 @contextmanager
@@ -70,7 +87,7 @@ def opening_pages(
     memory: Profile,
     windows: Callable[[], Window],
     server: serving.Shared,
-    slowdown: float,
+    late_ms: float,
     may_complain: bool = False,
 ) -> Iterator[Open]:
     others: list[BrowserContext] = []
@@ -101,9 +118,8 @@ def opening_pages(
         page.set_default_timeout(WAIT_MS)
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=color_scheme, reduced_motion="no-preference")
-        if slowdown != 1:
-            tools = page.context.new_cdp_session(page)
-            tools.send("Emulation.setCPUThrottlingRate", {"rate": slowdown})
+        if late_ms:
+            page.add_init_script(f"({LATE})({late_ms})")
         page.goto(address)
         return Visit(page, tab)
 
