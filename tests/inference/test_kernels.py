@@ -31,10 +31,11 @@ def levels():
     return [level for level, needed in LEVELS.items() if needed in known] + ["native"]
 
 
-COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+LEVELS_OF = {"gcc": levels(), "clang": ["x86-64", "native"]}
+WAYS = [(name, level) for name in LEVELS_OF if shutil.which(name) for level in LEVELS_OF[name]]
 
 
-@pytest.fixture(scope="module", params=[(cc, at) for cc in COMPILERS for at in levels()], ids=str)
+@pytest.fixture(scope="module", params=WAYS, ids=str)
 def library(request, tmp_path_factory):
     """The step, compiled by a compiler for a kind of CPU, without threads if it must be."""
     compiler, level = request.param
