@@ -27,7 +27,13 @@ const MOST_WIDE_BYTES = 64e6; // of a network's matrices as float32, if they are
 const PAUSE_MS = 30; // after which other events get their turn
 
 /** About the size of a network's matrices as float32. @param {ModelConfig} config */
-const bytesOf = ({ d_model: width, d_ff: wide, n_layers: nLayers, vocab_size: nTokens, family }) =>
+const wideBytesOf = ({
+  d_model: width,
+  d_ff: wide,
+  n_layers: nLayers,
+  vocab_size: nTokens,
+  family,
+}) =>
   4 * width * (nTokens + nLayers * (4 * width + 3 * wide) * (family === "encoder-decoder" ? 2 : 1));
 
 const turn = () =>
@@ -59,7 +65,7 @@ export class Model {
    */
   static async load({ name, config, tokenizer, files, kernel: bytes }) {
     const kernel = await Kernel.from(bytes);
-    const weights = new Weights(kernel, bytesOf(wholeConfig(config.model)) < MOST_WIDE_BYTES);
+    const weights = new Weights(kernel, wideBytesOf(wholeConfig(config.model)) < MOST_WIDE_BYTES);
     for await (const file of files) weights.add(file);
     const network = Network.from(config.model, weights, kernel);
     return new Model(name, network, new Tokenizer(tokenizer), config.metadata ?? {});
