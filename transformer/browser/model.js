@@ -68,7 +68,9 @@ export class Model {
     const weights = new Weights(kernel, wideBytesOf(wholeConfig(config.model)) < MOST_WIDE_BYTES);
     for await (const file of files) weights.add(file);
     const network = Network.from(config.model, weights, kernel);
-    return new Model(name, network, new Tokenizer(tokenizer), config.metadata ?? {});
+    const metadata = config.metadata ?? {};
+    const nIds = metadata.tokenizer ? network.vocabularyOf("encoder") : 0;
+    return new Model(name, network, new Tokenizer(tokenizer, metadata.tokenizer, nIds), metadata);
   }
 
   /** @param {string} name @param {Network} network @param {Tokenizer} tokenizer @param {Record<string, any>} metadata */
@@ -85,9 +87,8 @@ export class Model {
 
   /** The text as the network reads it. @param {string} text */
   readAs(text) {
-    if (this.metadata.source_text !== PLAIN_ENGLISH) return text;
-    const read = plain(text);
-    if (!read) throw new Error(say("the text is empty: write something in it first"));
+    const read = this.metadata.source_text === PLAIN_ENGLISH ? plain(text) : text;
+    if (!read.trim()) throw new Error(say("the text is empty: write something in it first"));
     return read;
   }
 
