@@ -31,7 +31,7 @@ TEXT, OTHER = "The fox said hello", "The bird sang hello"
 
 def log_probability(model, run, interventions, place, target):
     """By one pass over the text up to the token, altered as told."""
-    options = dict(interventions=interventions, max_new_tokens=1)
+    options = dict(interventions=interventions, max_new_tokens=4)
     hooks = model.stream(run.request.text, **options)._hooks
     read = [torch.tensor([ids]) for ids in (run.source_ids, run.ids[:place]) if ids]
     with torch.inference_mode():

@@ -126,20 +126,6 @@ def test_heads_are_compared_under_the_mask_of_their_own_layer(tokenizer):
     assert subtitle.startswith(f"a uniform head: {said[0]['first']:.2f}, {said[1]['first']:.2f}")
 
 
-@pytest.mark.parametrize("family", ["model", "encoder", "encoder_decoder"])
-def test_a_text_of_a_batch_has_the_numbers_that_it_has_alone(family, request):
-    model = request.getfixturevalue(f"tiny_{family}")
-    texts = ["the fox said hello to the fox", "the dog and the dog and the dog ran on and on"]
-    alone, padded = model.trace(texts[0]), model.trace(texts)[0]
-    assert len(padded.queries("encoder" if family != "model" else "decoder")) > len(alone.labels)
-    for stack, kind in alone.trace.kinds():
-        one, other = (head_metrics(run, stack, kind) for run in (alone, padded))
-        assert (one.n_rows, one.n_left_out) == (other.n_rows, other.n_left_out)
-        for ours, theirs in zip(one.heads, other.heads, strict=True):
-            assert ours.values == pytest.approx(theirs.values, abs=1e-5, nan_ok=True)
-        assert (strongest(alone, one) is None) == (strongest(padded, other) is None)
-
-
 def test_a_text_of_one_token_has_no_numbers(run):
     found = head_metrics(with_scores(run, torch.zeros(1, 2, 1, 1)), "decoder", "self")
     assert (found.n_rows, found.n_left_out) == (0, 1)

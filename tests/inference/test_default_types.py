@@ -29,8 +29,8 @@ def found(model):
     runs = [model.generate(text, max_new_tokens=8, **more) for more in ({}, sampled)]
     runs += model.generate([text, "A cat"], max_new_tokens=4)
     rows, width = [[0.5] * 256], model.config.d_model
-    changed = [Patch("decoder", 1, [1], values=rows), Add("decoder", 0, [0.1] * 256)]
-    traced = model.trace(text, [*changed, Ablate("decoder", 1, [2], by="mean", positions=[1])])
+    changed = [Patch("decoder", 1, [0], values=rows), Add("decoder", 0, [0.1] * 256)]
+    traced = model.trace(text, [*changed, Ablate("decoder", 1, [2], by="mean", positions=[0])])
     traced_too = model.trace([text, "A cat sat on it"], changed)
     parts = journey(model, runs[0]).parts
     change = head_importance(model, runs[0], len(runs[0].ids)).change
@@ -95,7 +95,8 @@ def test_an_engine_makes_its_floats_in_one_place():
     ]
     assert [name for name, _ in floats] == ["memory.py"]
     addresses = [path.name for path in files if ".data_ptr()" in path.read_text(encoding="utf-8")]
-    assert sorted(addresses) == ["description.py", "memory.py"]
+    # The first compares addresses, the second looks for pages: neither gives one to C as floats.
+    assert sorted(addresses) == ["changes.py", "description.py", "memory.py"]
 
 
 @pytest.mark.parametrize(

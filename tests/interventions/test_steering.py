@@ -106,7 +106,7 @@ def test_a_patch_of_values_is_that_of_their_text(part, tiny_model):
     assert found.ids == wanted.ids
     torch.testing.assert_close(found.hidden_states[-1], wanted.hidden_states[-1])
     assert not found.hidden_states[-1].equal(tiny_model.trace(TEXT).hidden_states[-1])
-    with pytest.raises(ValueError, match="needs one row a position and no text"):
+    with pytest.raises(ValueError, match="needs one row a position, each once, and no text"):
         Patch("decoder", 0, [1], values=rows)
 
 
@@ -163,7 +163,7 @@ def test_a_difference_of_two_logits_is_attributed(tiny_model):
         Ablate("decoder", 1, part="layer"),
         Add("decoder", 0, torch.linspace(-2, 2, 16)),
         Add("decoder", 0, torch.linspace(-2, 2, 16), positions=[0, 2, 9]),
-        Ablate("decoder", 0, [1], positions=[1, 8, 60]),
+        Ablate("decoder", 0, [1], positions=[1, 8, 20]),
         Ablate("decoder", 1, part="mlp_out", positions=[0, 5]),
         Patch("decoder", 0, [0, 7], values=[[1.0] * 16, [-1.0] * 16]),
         Patch("decoder", 1, [0, 6], values=[[1.0] * 8, [-1.0] * 8], part="z", heads=[1]),

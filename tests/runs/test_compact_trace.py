@@ -100,7 +100,7 @@ def test_a_mask_shared_by_all_texts_stays_complete_for_each():
     trace, mask = Trace(), torch.ones(3, 3, dtype=torch.bool).tril()
     weights = torch.rand(2, 1, 3, 3)
     trace.record_attention(Site("decoder", 0, "self"), weights, weights, mask)
-    record = row_of(trace, 1)["decoder.0.self"]
+    record = row_of(trace, 1, {"decoder": slice(None)})["decoder.0.self"]
     assert torch.equal(record.mask, mask)
     assert torch.equal(record.pattern, weights[1:])
 

@@ -87,7 +87,8 @@ def test_several_texts_are_a_padded_batch():
     )
     assert isinstance(translated, Batch)
     assert translated.padding.sum(dim=1).tolist() == [6, 3]
-    assert translated[1].labels == ("b", "b", "b", "<|padding|>")
+    assert translated[1].labels == ("b", "b", "b")
+    assert translated[1].trace["decoder.0.cross"].pattern.shape == (1, 3, 3, 3)
 
 
 def test_an_encoder_decoders_three_kinds_are_drawn_with_their_own_tokens():

@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer.analysis.text_before import TextBefore, in_parts, token_asked
+from transformer.analysis.text_before import TextBefore, altered, in_parts, token_asked
 from transformer.checks import check_choice
 from transformer.inference import deadline
-from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
+from transformer.inference.loaded import LoadedModel
 from transformer.inference.logit_sources import pad, text_in
 from transformer.inference.stream import Stream
 from transformer.interventions.breaks import breaks_of
@@ -100,8 +100,7 @@ def next_token(model: LoadedModel, run: Run, position: int, n_kept: int = 8) -> 
     Raises ValueError for a token that nothing predicts.
     """
     text = TextBefore.of(model, run, position)
-    source = list(run.source_ids)
-    hooks = hooks_for(model, run.request, Prepared(source, list(run.ids[: run.n_prompt])))
+    hooks = altered(model, run)
     intact = text.log_probabilities([unchanged])[0].exp()
     intervened = text.log_probabilities(hooks)[0].exp() if hooks else intact
     best = {*intact.topk(n_kept).indices.tolist(), *intervened.topk(n_kept).indices.tolist()}
@@ -122,8 +121,7 @@ def log_probabilities_at(model: LoadedModel, run: Run, position: int) -> Tensor:
     from the whole text. Raises ValueError for a token that nothing predicts."""
     is_encoder = isinstance(model.network, EncoderOnly)
     text = (TextBefore.up_to if is_encoder else TextBefore.of)(model, run, position)
-    prepared = Prepared(list(run.source_ids), list(run.ids[: run.n_prompt]))
-    hooks = hooks_for(model, run.request, prepared) or [unchanged]
+    hooks = altered(model, run) or [unchanged]
     return text.log_probabilities(hooks)[0].cpu()
 
 

@@ -68,10 +68,10 @@ class HeadMetrics:
 class Metrics:
     """All heads of one kind of attention of a run, layer by layer, with their baselines.
 
-    Rows with a single allowed key cannot choose and are left out of every mean, as is the padding
-    of a text of a batch. n_rows: the others; n_repeats: the rows whose token occurred earlier in
-    the text; induction, duplicate and backwards are means over these. Both are of the layer that
-    has the most, where layers have masks of their own.
+    Rows with a single allowed key cannot choose and are left out of every mean. n_rows: the others;
+    n_repeats: the rows whose token occurred earlier in the text; induction, duplicate and backwards
+    are means over these. Both are of the layer that has the most, where layers have masks of their
+    own.
 
     Two baselines, because neither fits all metrics:
     - even: a head that gives every allowed key of a row the same weight, under the mask of the
@@ -98,7 +98,7 @@ class Metrics:
 def head_metrics(run: Run, stack: str, kind: str) -> Metrics:
     """The metrics of every head. Raises ValueError listing the kinds that were recorded."""
     sites = sites_of(run, stack, kind)
-    masks = [_of_text(run, site, stored_at(run.trace, site).allowed[0].cpu()) for site in sites]
+    masks = [stored_at(run.trace, site).allowed[0].cpu() for site in sites]
     names = names_of(kind, torch.stack(masks).any(dim=0))
     orders = _permutations(len(sites) * n_heads_at(run.trace, sites[0]), masks[0])
     tokens = run.queries(stack) if kind == "self" else ()
@@ -156,23 +156,16 @@ def _moved(n_keys: int, generator: torch.Generator) -> Tensor:
             return order
 
 
-def _of_text(run: Run, site: Site, cells: Tensor) -> Tensor:
-    """Cells (..., Tq, Tk) without those of padding, which follows a text of a batch."""
-    n_queries, n_keys = cells.shape[-2:]
-    read = "encoder" if site.kind == "cross" else site.stack
-    return cells[..., : n_queries - run.n_padding(site.stack), : n_keys - run.n_padding(read)]
-
-
 def _of_layer(run: Run, site: Site, names: tuple[str, ...], under: _UnderMask) -> list[HeadMetrics]:
     record, allowed, n_repeats = run.trace[site], under.allowed, under.n_repeats
-    weights = _of_text(run, site, record.pattern[0].cpu())
+    weights = record.pattern[0].cpu()
     values = {
         name: of_heads.tolist()
         for name, of_heads in measure(weights, allowed, names, under.cells).items()
     }
     shuffled = {
         name: list(zip(x.mean(dim=1).tolist(), x.amax(dim=1).tolist(), strict=True))
-        for name, x in under.copies.measure(_of_text(run, site, record.scores[0].cpu())).items()
+        for name, x in under.copies.measure(record.scores[0].cpu()).items()
     }
     at = choosing(allowed)
     most = weights.index_select(1, at).sum(dim=1).argmax(dim=-1).tolist()
@@ -257,8 +250,8 @@ def strongest(run: Run, found: Metrics) -> Finding | None:
     best, name = candidates[max(range(len(times)), key=times.__getitem__)]
     site = Site(found.stack, best.layer, found.kind)
     record = one_head(run.trace, site, 0, best.head)
-    weights = _of_text(run, site, record.pattern[0, 0].cpu())
-    allowed = _of_text(run, site, record.allowed[0].cpu())
+    weights = record.pattern[0, 0].cpu()
+    allowed = record.allowed[0].cpu()
     queries, keys = _cells(run, found, best, name, weights, allowed)
     most = int(weights[queries, keys].argmax())
     return Finding(

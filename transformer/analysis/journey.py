@@ -13,14 +13,14 @@ from torch import Tensor
 
 from transformer.analysis.logit_contribution import LogitContribution, WrittenAt, attributed
 from transformer.analysis.logit_lens import lens_logits
-from transformer.analysis.text_before import TextBefore, in_parts
+from transformer.analysis.text_before import TextBefore, altered, check_made_by, in_parts
 from transformer.checks import check_whole
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.generation import generate
 from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
 from transformer.interventions.descriptions import Ablate, Intervention
 from transformer.interventions.hooks import ablated_one_by_one, hooks_of
-from transformer.model.hooks import Hook, Point, unchanged
+from transformer.model.hooks import Point, unchanged
 from transformer.model.sites import Site, sites_of
 from transformer.model.transformer import EncoderDecoder, EncoderOnly
 from transformer.runs.compact_trace import stored_at
@@ -159,6 +159,7 @@ def continuation(
 
     Empty for an encoder and for an unknown head.
     """
+    check_made_by(model, run)
     position = model.last_read(run) if position is None else position
     if run.config.family == "encoder":
         return ()
@@ -231,12 +232,6 @@ def _is_recorded(run: Run) -> bool:
     """Whether the trace holds the keys and values of the intact network."""
     vectors = all(stored_at(run.trace, site).k is not None for site in run.trace.sites)
     return vectors and not run.request.interventions and bool(run.trace.residuals)
-
-
-def altered(model: LoadedModel, run: Run) -> Sequence[Hook]:
-    """Hooks of the run's interventions."""
-    prompt = Prepared(list(run.source_ids), list(run.ids[: run.n_prompt]))
-    return hooks_for(model, run.request, prompt)
 
 
 def _stream(written: WrittenAt, n_layers: int) -> Tensor:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from transformer.analysis.text_before import check_made_by
 from transformer.checks import InvalidRequest
 from transformer.inference import deadline
 from transformer.inference.loaded import LoadedModel
@@ -59,12 +60,12 @@ def logit_lens(model: LoadedModel, run: Run) -> Lens:
 def surprisal(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
     """-log2 of the probability of each traced token, as predicted at the position before it.
 
-    None for the first, for padding, and for all where the network is an encoder, which predicts
-    nothing. Errors as `with_lens`.
+    None for the first, and for all where the network is an encoder, which predicts nothing. Errors
+    as `with_lens`.
     """
     stack = model.network.last_stack.name
     last = streams_of(model, run, stack)[-1]
-    length, n_padding = last.shape[1], run.n_padding(stack)
+    length = last.shape[1]
     if isinstance(model.network, EncoderOnly):
         return (None,) * length
     deadline.check()
@@ -72,8 +73,7 @@ def surprisal(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
     next_ids = run.ids[run.trace_start :][1:length]
     followed = torch.tensor(next_ids, dtype=torch.int64, device=logits.device)
     nats = torch.nn.functional.cross_entropy(logits, followed, reduction="none")
-    bits = (nats / math.log(2))[: length - 1 - n_padding].tolist()
-    return (None, *bits, *[None] * n_padding)
+    return (None, *(nats / math.log(2)).tolist())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,11 +132,7 @@ def text_cost(model: LoadedModel, run: Run, text: str) -> TextCost:
 def streams_of(model: LoadedModel, run: Run, stack: str) -> list[Tensor]:
     """L + 1 times (1, T, C). Raises ValueError for a run that this model cannot have made, or that
     was read from a file without them."""
-    if run.config != model.config:
-        raise ValueError(
-            f"the layers of a run need the model that made it, {run.model}; got "
-            f"{model.name}, whose configuration is another"
-        )
+    check_made_by(model, run)
     if stack not in run.trace.residuals:
         raise ValueError(
             "this run was read from a file without residual streams, which its layers "

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from transformer.analysis.journey import altered
+from transformer.analysis.text_before import altered, check_made_by
 from transformer.checks import check_whole
 from transformer.inference.fill import check_fills
 from transformer.inference.loaded import LoadedModel
@@ -44,6 +44,7 @@ def masked_token(model: LoadedModel, run: Run, position: int) -> MaskedToken:
     position that the run does not have.
     """
     network, mask = check_fills(model)
+    check_made_by(model, run)
     check_whole("position", position, 0, len(run.ids) - 1)
     whole = [*run.ids[:position], mask, *run.ids[position + 1 :]]
     cut = [*whole[: position + 1], *_end(model, run, position)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer.analysis.text_before import TextBefore, in_parts
+from transformer.analysis.text_before import TextBefore, check_made_by, in_parts
 from transformer.checks import InvalidRequest, check_choice, check_whole
 from transformer.inference.loaded import LoadedModel, activations_of
 from transformer.interventions.checks import check_site
@@ -86,6 +86,7 @@ def most_changed(model: LoadedModel, run: Run, other: str) -> int:
     """The position of the run's own token that another source makes least likely, of all that the
     network predicted: ln p drops most there. Raises ValueError if it predicted none.
     """
+    check_made_by(model, run)
     network = model.network
     assert isinstance(network, EncoderDecoder)
     ids = list(run.ids[: run.config.output_max_len + 1])

@@ -12,7 +12,9 @@ from torch import Tensor
 
 from transformer.checks import check_whole, is_whole, shortened
 from transformer.inference import deadline
-from transformer.inference.loaded import LoadedModel
+from transformer.inference.engines.changes import digest
+from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
+from transformer.interventions.hooks import continued
 from transformer.model.cache import KeyValueCache
 from transformer.model.hooks import ForwardContext, Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
@@ -23,6 +25,33 @@ T = TypeVar("T")
 
 MAX_WEIGHTS = 16_000_000  # attention weights of one layer that a batch of variants may take
 MAX_OPERATIONS = 2e10  # of a batch, about 0.2 s on two cores; other requests run between batches
+
+
+def check_made_by(model: LoadedModel, run: Run) -> None:
+    """Raise ValueError unless the network reads the run's text as it was read: a run of another
+    configuration or other weights, or that something else altered, cannot be read again."""
+    model.check_evaluates()
+    if run.config != model.config:
+        raise ValueError(
+            f"the layers of a run need the model that made it, {run.model}; got "
+            f"{model.name}, whose configuration is another"
+        )
+    if run.altered_by is not None:
+        raise ValueError(
+            f"this run was made with {run.altered_by}, which no analysis can repeat; needed: a run "
+            "without, or with interventions"
+        )
+    if run.weights not in (None, digest(model.network)):
+        raise ValueError(
+            f"the weights of {model.name} are not those that made this run; needed: the model as "
+            "it was, or a new run"
+        )
+
+
+def altered(model: LoadedModel, run: Run) -> Sequence[Hook]:
+    """Hooks of the run's interventions, for a pass over the tokens of its trace."""
+    prompt = Prepared(list(run.source_ids), list(run.ids[: run.n_prompt]))
+    return continued(hooks_for(model, run.request, prompt), run.trace_start)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +81,7 @@ class TextBefore:
     def up_to(cls, model: LoadedModel, run: Run, position: int) -> TextBefore:
         """Up to the token at `position`, for what follows it; an encoder reads the whole text and
         says the token there. Raises ValueError for a position that the network does not read."""
+        check_made_by(model, run)
         check_whole("position", position, run.trace_start, _last_read(run))
         if isinstance(model.network, EncoderOnly):
             return cls(model.network, (), run.ids, position)

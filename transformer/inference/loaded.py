@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, Self
 import torch
 
 from transformer.checkpoint import HeldOutSample
-from transformer.checks import InvalidCall, InvalidRequest, check_text
+from transformer.checks import InvalidCall, InvalidRequest, check_each, check_text
 from transformer.inference.engines.changes import is_as_configured
 from transformer.inference.engines.compiled import CompiledDecoder, engine_of
-from transformer.interventions.descriptions import Patch, check_all
-from transformer.interventions.hooks import ActivationCache, hooks_of
+from transformer.interventions.descriptions import Patch, check_all, places_of
+from transformer.interventions.hooks import ActivationCache, hooks_of, joined
 from transformer.messages import mark, say
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import Hook
@@ -114,8 +114,10 @@ class LoadedModel:
         return replace(self, tokenizer=self.tokenizer.between(source, target))
 
     def prepare(self, text: str) -> Prepared:
-        """A text's ids. Raises ValueError for no text, or more than an encoder reads."""
+        """A text's ids. Raises ValueError for no text, or more than an encoder reads, and for a
+        network in training mode."""
         check_text(text)
+        self.check_evaluates()
         read = self.reader.read_as(text)
         if self.config.family == "encoder-decoder":
             source = self.tokenizer.source(self.tokenizer.encode(read))
@@ -162,6 +164,16 @@ class LoadedModel:
                 max_len=self.config.max_len,
             )
 
+    def check_evaluates(self) -> None:
+        """Raise ValueError if dropout makes each reading another."""
+        config = self.config
+        drops = config.dropout or config.attention_dropout or config.feed_forward_dropout
+        if drops and any(part.training for part in self.network.modules()):
+            raise ValueError(
+                f"the network of {self.name} is in training mode, in which dropout makes each "
+                "reading another; needed: model.network.eval()"
+            )
+
     def check(self, request: Request) -> None:
         """Raise ValueError for a request that this model cannot answer."""
         highest = self.config.output_vocab_size - 1
@@ -206,18 +218,73 @@ def check_interventions(model: LoadedModel, request: Request, prepared: Prepared
             )
 
 
-def hooks_for(model: LoadedModel, request: Request, prepared: Prepared) -> Sequence[Hook]:
+def check_places(model: LoadedModel, request: Request, prepared: Prepared) -> None:
+    """Raise ValueError for an intervention at a place that the text can never have, or that is not
+    read of a text longer than the model reads."""
+    source, ids = prepared
+    last_id = len(ids) + request.max_new_tokens - 1
+    first = 0
+    if model.config.family == "encoder-decoder":
+        last_id = min(last_id, model.config.output_max_len - 1)
+        last = {"encoder": len(source) - 1, "decoder": last_id}
+    else:
+        last = {"encoder": last_id, "decoder": last_id}
+        first = max(0, len(ids) - model.config.output_max_len)
+    for intervention in request.interventions:
+        for stack, place in places_of(intervention):
+            if not first <= place <= last[stack]:
+                raise InvalidCall(
+                    "out_of_range",
+                    "{intervention}: the text has places from {first} to {last} there; got {got}",
+                    intervention=str(intervention),
+                    first=first,
+                    last=last[stack],
+                    got=place,
+                )
+
+
+def hooks_for_rows(
+    model: LoadedModel, request: Request, texts: Sequence[str], rows: Sequence[Prepared]
+) -> Sequence[Hook]:
+    """Hooks that apply the interventions of a request to a batch of texts, to each as if it were
+    alone. Raises ValueError that names the text at fault, as `hooks_for` and `check_places` do."""
+    if not request.interventions:
+        return ()
+    found: list[Sequence[Hook]] = []
+    caches: dict[tuple[str, tuple[int, ...]], ActivationCache] = {}
+    left = iter(rows)
+
+    def check(text: str) -> None:
+        prepared = next(left)
+        found.append(hooks_for(model, request, prepared, caches))
+        check_places(model, request, prepared)
+
+    check_each(texts, check)
+    return joined(found)
+
+
+def hooks_for(
+    model: LoadedModel,
+    request: Request,
+    prepared: Prepared,
+    known: dict[tuple[str, tuple[int, ...]], ActivationCache] | None = None,
+) -> Sequence[Hook]:
     """Hooks that apply the interventions of this request; empty for the intact network.
 
-    Raises ValueError as `check_interventions` does.
+    known: activations by the other text and the target's ids, added to. Raises ValueError as
+    `check_interventions` does.
     """
     if not request.interventions:
         return ()
     model = model.in_languages(request)
     check_interventions(model, request, prepared)
     texts = {i.text: None for i in request.interventions if isinstance(i, Patch) and i.text}
-    decoded = [*prepared.ids, *request.forced_tokens]
-    caches = {text: activations_of(model, text, decoded) for text in texts}
+    decoded = (*prepared.ids, *request.forced_tokens) if prepared.source else ()
+    known = {} if known is None else known
+    for text in texts:
+        if (text, decoded) not in known:
+            known[text, decoded] = activations_of(model, text, decoded)
+    caches = {text: known[text, decoded] for text in texts}
     return hooks_of(request.interventions, model.config, caches)
 
 

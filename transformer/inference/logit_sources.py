@@ -111,23 +111,24 @@ class _DecoderSource(LogitSource):
 
     def logits(self) -> Tensor:
         """(B, V), for the token after each row."""
+        n_before = 0
         if max(map(len, self.rows)) > self.most:
-            self.cache = None
-            fresh = [row[start:] for row, start in zip(self.rows, self.starts(), strict=True)]
+            self.cache, starts = None, self.starts()
+            fresh = [row[start:] for row, start in zip(self.rows, starts, strict=True)]
+            n_before = starts[0]  # hooks are for a single row
         elif self.cache is None:
             self.cache, fresh = KeyValueCache(), self.rows
         else:
-            fresh = [row[-1:] for row in self.rows]
-        return self._read(fresh)[:, -1]
+            n_before, fresh = self.cache.length, [row[-1:] for row in self.rows]
+        return self._read(fresh, continued(self.hooks, n_before))[:, -1]
 
-    def _read(self, rows: list[list[int]]) -> Tensor:
+    def _read(self, rows: list[list[int]], hooks: Sequence[Hook]) -> Tensor:
         """Logits of rows as a batch, padded on the left."""
         reverse = [row[::-1] for row in rows]
         ids = on_device(pad(reverse, 0), self.model.device)
         is_text = text_in(reverse, ids.device)
         if is_text is not None:
             is_text = is_text.flip(-1)
-        hooks = continued(self.hooks, 0 if self.cache is None else self.cache.length)
         return self.model(ids.flip(-1), is_text=is_text, cache=self.cache, hooks=hooks)
 
 
@@ -218,8 +219,9 @@ class _RereadingSource(LogitSource):
         """(1, V), for the token after the row."""
         (start,) = self.starts()
         ids = on_device(torch.tensor([self.row[start:]], device="cpu"), self.network.device)
+        hooks = continued(self.hooks, start)
         if isinstance(self.network, EncoderDecoder):
-            logits = self.network.decode(ids, self.memory, self.source, hooks=self.hooks)
+            logits = self.network.decode(ids, self.memory, self.source, hooks=hooks)
         else:
-            logits = self.network(ids, hooks=self.hooks)
+            logits = self.network(ids, hooks=hooks)
         return logits[:, -1]

@@ -13,6 +13,7 @@ import torch
 
 from transformer import checkpoint
 from transformer.checks import (
+    InvalidCall,
     check_each,
     check_text,
     check_texts,
@@ -21,11 +22,17 @@ from transformer.checks import (
 from transformer.inference.engines.compiled import AUTO, engine_of
 from transformer.inference.fill import N_BEST, Filled, fill
 from transformer.inference.generation import generate
-from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
+from transformer.inference.loaded import (
+    LoadedModel,
+    Prepared,
+    check_places,
+    hooks_for,
+    hooks_for_rows,
+)
 from transformer.inference.run_builder import batch_of, has_stopped, run_of
 from transformer.inference.stream import Stream, search
 from transformer.interventions.descriptions import Intervention
-from transformer.model.hooks import Hook, called
+from transformer.model.hooks import HookLike, called
 from transformer.runs.batch import Batch
 from transformer.runs.request import Request, Settings, request_of
 from transformer.runs.run import Run
@@ -80,7 +87,7 @@ class Model(LoadedModel):
         checkpoint.export(folder, self.network, self.config, self.tokenizer)
 
     def stream(
-        self, text: str, *, hooks: Sequence[Hook] = (), **settings: Unpack[Settings]
+        self, text: str, *, hooks: Sequence[HookLike] = (), **settings: Unpack[Settings]
     ) -> Stream:
         """Generate token by token; `settings` are Request's fields.
 
@@ -88,33 +95,39 @@ class Model(LoadedModel):
         """
         request = request_of(text, settings)
         self.check(request)
-        if hooks and request.beams > 1:
-            raise ValueError("a beam search takes no hooks; allowed: beams=1")
+        if request.beams > 1:
+            _check_no_hooks(hooks)
         return Stream(self, request, hooks)
 
     @overload
     def generate(
-        self, text: str, *, hooks: Sequence[Hook] = (), **settings: Unpack[Settings]
+        self, text: str, *, hooks: Sequence[HookLike] = (), **settings: Unpack[Settings]
     ) -> Run: ...
 
     @overload
     def generate(
-        self, text: list[str], *, hooks: Sequence[Hook] = (), **settings: Unpack[Settings]
+        self, text: list[str], *, hooks: Sequence[HookLike] = (), **settings: Unpack[Settings]
     ) -> list[Run]: ...
 
     def generate(
-        self, text: str | list[str], *, hooks: Sequence[Hook] = (), **settings: Unpack[Settings]
+        self, text: str | list[str], *, hooks: Sequence[HookLike] = (), **settings: Unpack[Settings]
     ) -> Run | list[Run]:
         """Generate to the end; `settings` are Request's fields. A list of texts gives a list of
-        runs, as `generate_batch` does. hooks: see `stream`.
+        runs, as `generate_batch` does. hooks: see `stream`. Raises ValueError for a seed of a text
+        that draws nothing.
         """
         if isinstance(text, list):
             return self.generate_batch(text, hooks=hooks, **settings)
+        _check_draws(request_of(text, settings), settings.get("seed", 0))
         return self.stream(text, hooks=hooks, **settings).finish()
 
     def samples(self, text: str, n: int, **settings: Unpack[Settings]) -> list[Run]:
-        """n runs of one text, generated at once, with seeds that count up from the request's."""
+        """n runs of one text, generated at once, with seeds that count up from the request's.
+
+        Raises ValueError without a temperature, as all would be the same.
+        """
         first = settings.get("seed", 0)
+        _check_draws(request_of(text, settings), first, n > 1)
         return self.generate_batch([text] * n, range(first, first + n), **settings)
 
     def generate_batch(
@@ -122,7 +135,7 @@ class Model(LoadedModel):
         texts: Sequence[str],
         seeds: Sequence[int] | None = None,
         *,
-        hooks: Sequence[Hook] = (),
+        hooks: Sequence[HookLike] = (),
         **settings: Unpack[Settings],
     ) -> list[Run]:
         """Generate for several texts at once, with the same runs as one by one.
@@ -140,8 +153,10 @@ class Model(LoadedModel):
             for text, seed in zip(texts, seeds, strict=True)
         ]
         self.check(requests[0])
+        _check_draws(requests[0], shared)
         model = self.in_languages(requests[0])
         if requests[0].beams > 1:
+            _check_no_hooks(hooks)
             return search(model, requests)
         if requests[0].interventions or requests[0].forced_tokens or hooks:
             return [Stream(model, request, hooks).finish() for request in requests]
@@ -160,7 +175,11 @@ class Model(LoadedModel):
 
     @overload
     def trace(
-        self, texts: str, interventions: Sequence[Intervention] = (), *, hooks: Sequence[Hook] = ()
+        self,
+        texts: str,
+        interventions: Sequence[Intervention] = (),
+        *,
+        hooks: Sequence[HookLike] = (),
     ) -> Run: ...
 
     @overload
@@ -169,7 +188,7 @@ class Model(LoadedModel):
         texts: list[str] | tuple[str, ...],
         interventions: Sequence[Intervention] = (),
         *,
-        hooks: Sequence[Hook] = (),
+        hooks: Sequence[HookLike] = (),
     ) -> Batch: ...
 
     def trace(
@@ -177,25 +196,40 @@ class Model(LoadedModel):
         texts: str | Sequence[str],
         interventions: Sequence[Intervention] = (),
         *,
-        hooks: Sequence[Hook] = (),
+        hooks: Sequence[HookLike] = (),
     ) -> Run | Batch:
         """Read without generating: one text gives a Run, several give a padded Batch.
 
         hooks: see `model/hooks.py`; they come after the interventions. Raises ValueError for
         interventions on parts that the network lacks.
         """
-        own = called(hooks)
+        own = called(hooks, self.network.points)
         if isinstance(texts, str):
             request = Request(text=texts, max_new_tokens=0, interventions=interventions)
-            prepared = self.prepare(texts)
+            prepared = self._to_trace(texts)
             all_hooks = (*hooks_for(self, request, prepared), *own)
+            check_places(self, request, prepared)
             return run_of(self, request, prepared, [], ended=False, hooks=all_hooks)
         check_texts(texts)
         rows: list[Prepared] = []
-        check_each(texts, lambda text: rows.append(self.prepare(text)))
+        check_each(texts, lambda text: rows.append(self._to_trace(text)))
         request = Request(text=texts[0], max_new_tokens=0, interventions=interventions)
-        hooks_of_all = (*hooks_for(self, request, rows[0]), *own)
+        hooks_of_all = (*hooks_for_rows(self, request, texts, rows), *own)
         return batch_of(self, texts, request, rows, hooks=hooks_of_all)
+
+    def _to_trace(self, text: str) -> Prepared:
+        """A text's ids, all of which the network reads at once; else raise ValueError."""
+        prepared, most = self.prepare(text), self.config.output_max_len
+        if len(prepared.ids) > most:
+            raise InvalidCall(
+                "too_long",
+                "the text is {n_tokens} tokens long; {name} reads at most {most} at once; allowed: "
+                "a shorter text, or load(..., max_len={n_tokens}) where its weights allow it",
+                n_tokens=len(prepared.ids),
+                name=self.name,
+                most=most,
+            )
+        return prepared
 
     def translate_batch(
         self,
@@ -217,7 +251,7 @@ class Model(LoadedModel):
             for run in runs
         ]
         request = runs[0].request.greedy(max_new_tokens=0, interventions=trace_interventions)
-        hooks = hooks_for(self, request, rows[0])
+        hooks = hooks_for_rows(self, request, texts, rows)
         return batch_of(self, texts, request, rows, [run.text for run in runs], hooks)
 
     def translate(self, text: str, **settings: Unpack[Settings]) -> str:
@@ -260,6 +294,21 @@ class Model(LoadedModel):
             raise ValueError(
                 f"translating needs an encoder-decoder; {self.name} is {self.config.family}"
             )
+
+
+def _check_draws(request: Request, seed: int, needed: bool = False) -> None:
+    """Raise ValueError if a seed has nothing to draw, or draws are needed."""
+    filters = (request.temperature, request.top_k, request.top_p, request.min_p)
+    if (seed or needed) and all(setting is None for setting in filters):
+        raise ValueError(
+            "seeds and samples need a temperature, such as temperature=1; without, the likeliest "
+            "token is always taken"
+        )
+
+
+def _check_no_hooks(hooks: Sequence[HookLike]) -> None:
+    if hooks:
+        raise ValueError("a beam search takes no hooks; allowed: beams=1")
 
 
 def device_of(device: str | torch.device) -> torch.device:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -12,18 +12,22 @@ from torch import Tensor
 
 from transformer.inference.beam import BeamResult
 from transformer.inference.decode_session import DecodeSession
+from transformer.inference.engines.changes import digest
 from transformer.inference.generation import forced_steps
 from transformer.inference.loaded import LoadedModel, Prepared
 from transformer.inference.logit_sources import pad, text_in
+from transformer.interventions.descriptions import places_of
+from transformer.interventions.hooks import continued
+from transformer.messages import numeral, say
 from transformer.model.blocks import Embedding, Stack
 from transformer.model.functional import on_device
-from transformer.model.hooks import Hook
+from transformer.model.hooks import Hook, OwnHook
 from transformer.model.trace import Trace
 from transformer.model.transformer import EncoderDecoder
 from transformer.runs.batch import Batch
 from transformer.runs.compact_trace import CompactedRecords
 from transformer.runs.request import Request
-from transformer.runs.run import Run
+from transformer.runs.run import OWN_HOOKS, Run
 from transformer.runs.steps import GenerationStep, LazyLabels, Search
 from transformer.tokenizer import PADDING
 
@@ -58,7 +62,7 @@ def run_of(
     if session is not None and session.ids and not start:
         engine = session.engine.name
     if trace is None:
-        trace, logits = _full_pass(model, source, window, hooks)
+        trace, logits = _full_pass(model, source, window, continued(hooks, start))
         if result:
             steps = forced_steps(
                 logits[0, len(prompt) - 1 :][: len(tokens)],
@@ -76,24 +80,56 @@ def run_of(
         n_prompt=len(prompt),
         source_ids=tuple(source),
         source_labels=tuple(model.tokenizer.labels(source)),
-        special_ids=tuple(sorted(filter(model.tokenizer.is_special, {*source, *ids}))),
+        special_ids=_special_ids(model, {*source, *ids}),
         text=text_of(model, request, prompt, tokens),
         steps=tuple(map(writer.written, steps)),
         stopped=_why_stopped(model, request, tokens, ended),
         trace=trace,
         trace_start=start,
-        position_matrices={
-            stack: matrix
-            for stack, embedding in model.network.embeddings.items()
-            if (matrix := _position_matrix(embedding, getattr(model.network, stack))) is not None
-        },
+        position_matrices=_position_matrices(model),
         candidate_labels=LazyLabels(model.tokenizer.label, lambda: _candidates(steps, result)),
         search=_search_of(model, request, result) if result else None,
         engine=engine,
         read_as=None if (read := model.reader.read_as(request.text)) == request.text else read,
-        warnings=model.warnings(request.text),
+        warnings=(
+            *model.warnings(request.text),
+            *_left_out(model, request, len(prompt), len(ids)),
+        ),
         logits=logits if request.max_new_tokens == 0 and model.config.head != "none" else None,
+        weights=digest(model.network),
+        altered_by=_altered_by(hooks),
     )
+
+
+def _left_out(model: LoadedModel, request: Request, n_prompt: int, n_ids: int) -> Iterator[str]:
+    """Sentences on what was asked and is not in the run."""
+    most = model.config.output_max_len
+    if n_prompt > most:
+        yield say(
+            "The text is {n_tokens} tokens long; only the last {most} are read.",
+            n_tokens=numeral(n_prompt, ","),
+            most=numeral(most, ","),
+        )
+    places = {at for i in request.interventions for stack, at in places_of(i) if stack == "decoder"}
+    if unmet := sorted(at for at in places if at >= n_ids):
+        yield say("The text ended before place {place}, which was to be altered.", place=unmet[0])
+
+
+def _altered_by(hooks: Sequence[Hook]) -> str | None:
+    """What altered the pass and no request describes: `Run.altered_by`."""
+    return OWN_HOOKS if any(isinstance(h, OwnHook) and h.has_changed for h in hooks) else None
+
+
+def _special_ids(model: LoadedModel, ids: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted(filter(model.tokenizer.is_special, {*ids})))
+
+
+def _position_matrices(model: LoadedModel) -> dict[str, Tensor]:
+    return {
+        stack: matrix
+        for stack, embedding in model.network.embeddings.items()
+        if (matrix := _position_matrix(embedding, getattr(model.network, stack))) is not None
+    }
 
 
 def _full_pass(
@@ -154,6 +190,10 @@ def batch_of(
         outputs=tuple(outputs),
         trace=trace,
         logits=None if config.head == "none" else logits,
+        special_ids=_special_ids(model, {at for row in rows for ids in row for at in ids}),
+        position_matrices=_position_matrices(model),
+        weights=digest(model.network),
+        altered_by=_altered_by(hooks),
         **fields,
     )
 

@@ -8,9 +8,14 @@ from collections.abc import Iterator, Sequence
 from transformer.inference.beam import beam_search
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.generation import generate
-from transformer.inference.loaded import LoadedModel, check_interventions, hooks_for
+from transformer.inference.loaded import (
+    LoadedModel,
+    check_interventions,
+    check_places,
+    hooks_for,
+)
 from transformer.inference.run_builder import Writer, has_stopped, run_of, text_of
-from transformer.model.hooks import Hook, called
+from transformer.model.hooks import Hook, HookLike, called
 from transformer.model.transformer import EncoderDecoder
 from transformer.runs.request import Request
 from transformer.runs.run import Run
@@ -23,13 +28,16 @@ class Stream:
     A beam search yields all its steps at the end.
     """
 
-    def __init__(self, model: LoadedModel, request: Request, hooks: Sequence[Hook] = ()) -> None:
+    def __init__(
+        self, model: LoadedModel, request: Request, hooks: Sequence[HookLike] = ()
+    ) -> None:
         """hooks: the caller's own, applied after the request's interventions."""
         self._model = model = model.in_languages(request)
         self.request = request
-        self._own_hooks = called(hooks)
+        self._own_hooks = called(hooks, model.network.points)
         self._prepared = model.prepare(request.text)
         check_interventions(model, request, self._prepared)
+        check_places(model, request, self._prepared)
         self._writer = Writer(model, () if self._prepared.source else self._prepared.ids)
         self.steps: list[GenerationStep] = []
         self._ended = False

@@ -36,6 +36,9 @@ class Switch:
     applies_to: Callable[[ModelConfig], bool] = lambda config: True
 
 
+_NOT_READ = ("is_text", "padding_mask")  # by no switch
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SwitchedOff:
     """The hook of one switch, for the whole network."""
@@ -52,6 +55,7 @@ class SwitchedOff:
         """See Hook."""
         if point.name != self.switch.point:
             return value
+        context = {name: x for name, x in context.items() if name not in _NOT_READ}
         return self.switch.replace(self.config, point, value, **context)
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
 
 from transformer.checks import check_choice, check_whole, shortened
 from transformer.model.config import ModelConfig
@@ -37,32 +42,58 @@ def check_names(stack: Any, layer: Any, kind: Any) -> None:
 
 def indices_of(name: str, got: Any) -> tuple[int, ...]:
     """Whole numbers from 0, sorted, without duplicates; else raise ValueError."""
-    is_list = isinstance(got, Sequence) and not isinstance(got, str)
-    if not is_list or len(got) > MAX_CELLS or not all(map(_is_position, got)):
+    return tuple(sorted(set(listed(name, got))))
+
+
+def listed(name: str, got: Any) -> tuple[int, ...]:
+    """Whole numbers from 0 in their order: a list, an array or a tensor; else raise ValueError."""
+    numbers = [*map(_position, _items(got))]
+    if not _is_list(got) or None in numbers:
         raise ValueError(
-            f"{name} must be a list of at most {MAX_CELLS} whole numbers; got {shortened(got)}"
+            f"{name} must be a list of at most {MAX_CELLS} whole numbers from 0; got "
+            f"{shortened(got)}"
         )
-    return tuple(sorted(set(got)))
+    return tuple(number for number in numbers if number is not None)
 
 
 def cells_of(name: str, got: Any) -> tuple[tuple[int | None, int | None], ...]:
     """(query, key) positions, None for a whole row or column; else raise ValueError."""
-    is_list = isinstance(got, Sequence) and not isinstance(got, str)
-    if not is_list or len(got) > MAX_CELLS or not all(map(_is_cell, got)):
+    cells = [*map(_cell, _items(got))]
+    if not _is_list(got) or None in cells:
         raise ValueError(
             f"{name} must be a list of at most {MAX_CELLS:,} pairs [query, key] of whole numbers "
             "from 0, one of which may be null for a whole row or column; got "
             f"{shortened(got)}"
         )
-    return tuple((query, key) for query, key in got)
+    return tuple(cell for cell in cells if cell is not None)
 
 
-def _is_cell(got: Any) -> bool:
-    if isinstance(got, str) or not isinstance(got, Sequence) or len(got) != 2:
-        return False
-    positions = [position for position in got if position is not None]
-    return bool(positions) and all(map(_is_position, positions))
+def _is_list(got: Any) -> bool:
+    """Whether it is a list, an array or a tensor of not too many items."""
+    if isinstance(got, Tensor | np.ndarray):
+        return got.ndim > 0 and len(got) <= MAX_CELLS
+    return isinstance(got, Sequence) and not isinstance(got, str) and len(got) <= MAX_CELLS
 
 
-def _is_position(got: Any) -> bool:
-    return isinstance(got, int) and not isinstance(got, bool) and 0 <= got < 2**31
+def _items(got: Any) -> list[Any]:
+    return list(got) if _is_list(got) else []
+
+
+def _cell(got: Any) -> tuple[int | None, int | None] | None:
+    if not _is_list(got) or len(got) != 2:
+        return None
+    query, key = (None if item is None else _position(item) for item in got)
+    is_whole = all(
+        at is not None or item is None for at, item in zip((query, key), got, strict=True)
+    )
+    return (query, key) if is_whole and (query, key) != (None, None) else None
+
+
+def _position(got: Any) -> int | None:
+    """A whole number from 0, NumPy's and tensors' included; None for anything else."""
+    is_bool = isinstance(got, bool | np.bool_) or getattr(got, "dtype", None) == torch.bool
+    try:
+        number = -1 if is_bool or isinstance(got, str) else operator.index(got)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+    return number if 0 <= number < 2**31 else None

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
+from torch import Tensor
 
 from transformer.checks import check_choice, check_whole, shortened
 from transformer.interventions.breaks import BREAKS, breaks_of
@@ -22,6 +23,7 @@ from transformer.interventions.checks import (
     check_names,
     check_site,
     indices_of,
+    listed,
 )
 from transformer.messages import mark, say, say_list, say_n
 from transformer.model.config import ModelConfig
@@ -59,6 +61,7 @@ class Ablate:
 
     def __post_init__(self) -> None:
         check_names(self.stack, self.layer, self.kind)
+        object.__setattr__(self, "layer", int(self.layer))
         check_choice("part", self.part, ABLATED)
         for name in ("heads", "positions"):
             if getattr(self, name) is not None:
@@ -96,12 +99,13 @@ class Add:
     type: ClassVar[str] = "add"
     stack: str
     layer: int
-    vector: Sequence[float] = dataclasses.field(repr=False)
+    vector: Sequence[float] | Tensor = dataclasses.field(repr=False)
     positions: Sequence[int] | None = None
     part: str = "resid_post"
 
     def __post_init__(self) -> None:
         check_names(self.stack, self.layer, "self")
+        object.__setattr__(self, "layer", int(self.layer))
         check_choice("part", self.part, ("resid_post", "mlp_out"))
         if self.positions is not None:
             object.__setattr__(self, "positions", indices_of("positions", self.positions))
@@ -139,6 +143,7 @@ class EditMask:
 
     def __post_init__(self) -> None:
         check_names(self.stack, 0 if self.layer is None else self.layer, self.kind)
+        object.__setattr__(self, "layer", None if self.layer is None else int(self.layer))
         if isinstance(self.without, str) or not isinstance(self.without, Sequence):
             raise ValueError(
                 f"without must be a list out of {list(MASKS)}; got {shortened(self.without)}"
@@ -207,22 +212,26 @@ class Patch:
     part: str = "resid_post"
     heads: Sequence[int] | None = None
     kind: str = "self"
-    values: Sequence[Any] | None = dataclasses.field(default=None, repr=False)
+    values: Sequence[Any] | Tensor | None = dataclasses.field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_names(self.stack, self.layer, self.kind)
+        object.__setattr__(self, "layer", int(self.layer))
         check_choice("part", self.part, PARTS)
-        object.__setattr__(self, "positions", indices_of("positions", self.positions))
+        places = listed("positions", self.positions)
+        object.__setattr__(self, "positions", tuple(sorted(set(places))))
         if self.heads is not None:
             object.__setattr__(self, "heads", indices_of("heads", self.heads))
         if self.values is not None:
-            object.__setattr__(self, "values", _numbers("values", self.values))
-            if len(self.values) != len(self.positions) or self.text:
+            rows = _numbers("values", self.values)
+            if len(rows) != len(places) or len(places) != len(self.positions) or self.text:
                 raise ValueError(
-                    "a patch with values needs one row a position and no text; got "
-                    f"{len(self.values)} rows for {len(self.positions)} positions, text="
+                    "a patch with values needs one row a position, each once, and no text; got "
+                    f"{len(rows)} rows for positions {shortened(places)}, text="
                     f"{shortened(self.text)}"
                 )
+            order = sorted(range(len(places)), key=places.__getitem__)
+            object.__setattr__(self, "values", tuple(rows[n] for n in order))
         elif not isinstance(self.text, str) or not self.text.strip():
             raise ValueError(f"a patch needs the text of the other run; got {shortened(self.text)}")
 
@@ -232,9 +241,19 @@ class Patch:
         return Site(self.stack, self.layer, self.kind)
 
     def check(self, config: ModelConfig) -> None:
-        """Raise ValueError unless the network has the site and heads; the text is checked later."""
+        """Raise ValueError unless the network has the site and heads, and values their sizes; the
+        text is checked later."""
         check_site(self.site, config)
         check_heads(self.heads or (), config)
+        if self.values is None:
+            return
+        n, shape = len(self.positions), tuple(torch.tensor(self.values, device="cpu").shape)
+        allowed: list[tuple[int, ...]] = [(n, config.d_model)]
+        if self.part == "z":
+            allowed = [(n, config.d_head), (n, config.n_heads, config.d_head)]
+        if shape not in allowed:
+            sizes = " or ".join(map(str, allowed))
+            raise ValueError(f"values of {self.part} are of shape {sizes}; got {shape}")
 
     def __str__(self) -> str:
         return _patch_words(self.stack, self.layer, self.part, self.heads, self.positions)
@@ -267,6 +286,22 @@ def check_all(interventions: Sequence[Intervention], config: ModelConfig) -> Non
     """Raise ValueError unless the network can do all of them."""
     for intervention in interventions:
         intervention.check(config)
+
+
+def places_of(intervention: Intervention) -> Iterator[tuple[str, int]]:
+    """(stack, position) of each token at which an intervention acts, where it names some."""
+    if isinstance(intervention, EditMask):
+        read = "encoder" if intervention.kind == "cross" else intervention.stack
+        for query, key in (*intervention.allow, *intervention.forbid):
+            yield from [(intervention.stack, query)] if query is not None else []
+            yield from [(read, key)] if key is not None else []
+    elif not isinstance(intervention, Break):
+        yield from ((intervention.stack, place) for place in intervention.positions or ())
+
+
+def reads_padding(intervention: Intervention) -> bool:
+    """Whether it makes a network read padding as if it were text."""
+    return isinstance(intervention, EditMask) and "padding" in intervention.without
 
 
 def without_padding_mask(config: ModelConfig) -> tuple[EditMask, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from transformer.interventions.breaks import SWITCHES, SwitchedOff
@@ -49,13 +50,13 @@ class AblatedHeads:
         if point.name != "z" or point[1:] not in self.intact:
             return value
         intact = on_device(self.intact[Site(*point[1:])], value.device)
-        ablated = _mean(point.stack, value, context["padding_mask"]) if self.by_mean else 0.0
+        ablated = _mean(point.stack, value, context["is_text"]) if self.by_mean else 0.0
         return torch.where(intact, value, ablated)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changed:
-    """A part of one layer, changed at some positions. change(value, padding) -> (B, T, C) or
+    """A part of one layer, changed at some positions. change(value, is_text) -> (B, T, C) or
     (B, H, T, D); positions None: all. is_local: see `are_local`."""
 
     points: Sequence[Point]
@@ -67,7 +68,7 @@ class Changed:
         """See Hook."""
         if point not in self.points:
             return value
-        changed = self.change(value, context.get("padding_mask"))
+        changed = self.change(value, context["is_text"])
         if self.positions is None:
             return changed
         here = torch.zeros(value.shape[-2], 1, dtype=torch.bool, device="cpu")
@@ -81,6 +82,7 @@ class Changed:
         return replace(self, positions=[at - n_read for at in self.positions if at >= n_read])
 
 
+Cell = tuple[int | None, int | None]
 _MASKS = {"position_mask": "causal", "padding_mask": "padding"}  # what EditMask calls them
 
 
@@ -104,8 +106,20 @@ class EditedMask:
             removed = _MASKS[point.name] in self.edit.without
             return torch.ones_like(value) if removed and value is not None else value
         if point.name == "mask":
-            return edited_mask(self.edit, value, context["scores"])
+            return edited_mask(self.edit, value, context["scores"], context["padding_mask"])
+        if point.name == "pattern" and (self.edit.allow or self.edit.forbid):
+            return _even_over_text(value, context["mask"], context["padding_mask"])
         return value
+
+    def after(self, n_read: int) -> EditedMask:
+        """See `continued`."""
+
+        def moved(cells: Sequence[Cell]) -> list[Cell]:
+            later = [cell for cell in cells if all(at is None or at >= n_read for at in cell)]
+            return [(_less(query, n_read), _less(key, n_read)) for query, key in later]
+
+        edit = replace(self.edit, allow=moved(self.edit.allow), forbid=moved(self.edit.forbid))
+        return replace(self, edit=edit)
 
 
 class Replacement(NamedTuple):
@@ -177,10 +191,33 @@ def are_local(hooks: Sequence[Hook]) -> bool:
 
 
 def continued(hooks: Sequence[Hook], n_read: int) -> tuple[Hook, ...]:
-    """Hooks for a pass over the tokens after the first n_read, which are in a cache."""
-    return tuple(
-        hook.after(n_read) if isinstance(hook, Changed | Patched) else hook for hook in hooks
-    )
+    """Hooks for a pass over the tokens after the first n_read, which are in a cache or outside of
+    the window: the positions of interventions count from the first token of the text."""
+    if n_read == 0:
+        return tuple(hooks)
+    placed = Changed | Patched | EditedMask
+    return tuple(hook.after(n_read) if isinstance(hook, placed) else hook for hook in hooks)
+
+
+def joined(rows: Sequence[Sequence[Hook]]) -> tuple[Hook, ...]:
+    """Hooks for a batch, from those of each of its texts: patches differ by row, as what they put
+    in may have been computed with the row's own tokens."""
+
+    def of_all(hooks: Sequence[Hook]) -> Hook:
+        first = hooks[0]
+        if not isinstance(first, Patched):
+            return first
+        patches = [hook.replacement for hook in hooks if isinstance(hook, Patched)]
+        if all(patch.values is first.replacement.values for patch in patches):
+            return first
+        longest = max(patch.where.shape[-2] for patch in patches)
+        where, values = (
+            torch.cat([F.pad(x, (0, 0, 0, longest - x.shape[-2])) for x in tensors])
+            for tensors in zip(*patches, strict=True)
+        )
+        return replace(first, replacement=Replacement(where, values))
+
+    return tuple(of_all(hooks) for hooks in zip(*rows, strict=True))
 
 
 def ablated_one_by_one(
@@ -194,8 +231,11 @@ def ablated_one_by_one(
     return AblatedHeads(intact, by == "mean")
 
 
-def edited_mask(edit: EditMask, mask: Tensor | None, scores: Tensor) -> Tensor | None:
-    """A mask with cells allowed, then forbidden; scores (B, H, Tq, Tk) give the size."""
+def edited_mask(
+    edit: EditMask, mask: Tensor | None, scores: Tensor, padding: Tensor | None = None
+) -> Tensor | None:
+    """A mask with cells allowed, then forbidden; scores (B, H, Tq, Tk) give the size. padding: a
+    mask of keys that are padding, which stay hidden."""
     if not (edit.allow or edit.forbid):
         return mask
     shape = (scores.shape[0], 1, *scores.shape[2:])
@@ -204,7 +244,16 @@ def edited_mask(edit: EditMask, mask: Tensor | None, scores: Tensor) -> Tensor |
     for cells, value in ((edit.allow, True), (edit.forbid, False)):
         for query, key in cells:
             full[:, :, _slice(query), _slice(key)] = value
-    return full
+    return full if padding is None else full & padding
+
+
+def _even_over_text(pattern: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor:
+    """A pattern whose rows with nothing allowed are even over the text, without the padding."""
+    if mask is None or padding is None:
+        return pattern
+    text = padding.to(pattern.dtype)
+    even = text / text.sum(dim=-1, keepdim=True)
+    return torch.where(mask.any(dim=-1, keepdim=True), pattern, even)
 
 
 def patched(patch: Patch, config: ModelConfig, cache: ActivationCache) -> Patched | None:
@@ -246,9 +295,9 @@ def _ablated(ablation: Ablate, config: ModelConfig) -> Hook:
     intact = torch.ones(config.n_heads, 1, 1, dtype=torch.bool, device="cpu")
     intact[list(range(config.n_heads) if ablation.heads is None else ablation.heads)] = False
 
-    def change(value: Tensor, padding: Tensor | None) -> Tensor:
+    def change(value: Tensor, is_text: Tensor | None) -> Tensor:
         heads = value if value.dim() == 4 else value[:, None]
-        mean = _mean(stack, heads, padding) if by_mean else heads.new_zeros(())
+        mean = _mean(stack, heads, is_text) if by_mean else heads.new_zeros(())
         ablated = mean.expand_as(heads)
         if value.dim() == 3:
             return ablated[:, 0]
@@ -284,16 +333,18 @@ def _hook_of(
     return None if intervention.heads == () else _ablated(intervention, config)
 
 
-def _mean(stack: str, heads: Tensor, padding: Tensor | None) -> Tensor:
-    """The mean of (B, H, T, D) up to each position, or in an encoder over all that are text."""
+def _mean(stack: str, heads: Tensor, is_text: Tensor | None) -> Tensor:
+    """The mean of (B, H, T, D) up to each position, or in an encoder over the whole text."""
+    share = heads.new_ones(1, 1, heads.shape[2], 1)
+    if is_text is not None:
+        share = is_text[:, None, :, None].to(heads.dtype)
     if stack == "decoder":
-        counts = torch.arange(1, heads.shape[2] + 1, device=heads.device)
-        return heads.cumsum(dim=2) / counts[:, None]
-    if padding is None:
-        return heads.mean(dim=2, keepdim=True)
-    is_text = padding.transpose(-1, -2).to(heads.dtype)  # (B, 1, T, 1)
-    count = is_text.sum(dim=2, keepdim=True).clamp(min=1)
-    return (heads * is_text).sum(dim=2, keepdim=True) / count
+        return (heads * share).cumsum(dim=2) / share.cumsum(dim=2).clamp(min=1)
+    return (heads * share).sum(dim=2, keepdim=True) / share.sum(dim=2, keepdim=True).clamp(min=1)
+
+
+def _less(position: int | None, n: int) -> int | None:
+    return None if position is None else position - n
 
 
 def _slice(position: int | None) -> slice:

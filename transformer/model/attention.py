@@ -104,11 +104,13 @@ class MultiHeadAttention(nn.Module):
             scores = scores + bias
         scores = soft_cap(scores, self.config.score_cap)
         scores = context.at("scores", site, scores)
-        mask = context.at("mask", site, mask, scores=scores)
+        mask = context.at("mask", site, mask, scores=scores, padding_mask=shown)
         pattern = masked_softmax(scores, mask)  # (B, H, Tq, Tk)
-        pattern = context.at("pattern", site, pattern, scores=scores, mask=mask, q=q, k=k, v=v)
+        pattern = context.at(
+            "pattern", site, pattern, scores=scores, mask=mask, padding_mask=shown, q=q, k=k, v=v
+        )
         z = F.dropout(pattern, self.dropout, self.training) @ v
-        return context.at("z", site, z, padding_mask=padding)
+        return context.at("z", site, z)
 
     def _heads(
         self,

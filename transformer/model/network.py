@@ -16,7 +16,7 @@ from transformer.model.blocks import Embedding, Stack
 from transformer.model.config import ModelConfig
 from transformer.model.functional import given_mask, padding_mask, soft_cap
 from transformer.model.heads import HEADS, HeadTransform
-from transformer.model.hooks import ForwardContext, Hook, called
+from transformer.model.hooks import ForwardContext, Hook, Point, called, points_of
 from transformer.model.primitives import Table, initialise
 from transformer.model.trace import Trace
 
@@ -46,7 +46,8 @@ class Transformer(nn.Module):
         The "logit lens" (nostalgebraist 2020): the last stack's final norm, then the head.
         """
         self.check_predicts()
-        context = ForwardContext(hooks=called(hooks))
+        end = Point("final_norm", self.last_stack.name)
+        context = ForwardContext(hooks=called(hooks, lambda: self.points() & {end}))
         return self.project(self.last_stack.end(x, context))
 
     def _read(
@@ -98,6 +99,15 @@ class Transformer(nn.Module):
         if self.config.logit_scale != 1.0:
             logits = logits * self.config.logit_scale
         return soft_cap(logits, self.config.logit_cap)
+
+    def points(self) -> set[Point]:
+        """The points at which hooks are called."""
+        return points_of(self.config)
+
+    def hooks_with(self, hooks: Sequence[Hook], trace: Trace | None) -> Sequence[Hook]:
+        """The hooks, and the trace as the last of them: it records what the others return."""
+        hooks = called(hooks, self.points)
+        return hooks if trace is None else (*hooks, trace)
 
     def check_predicts(self) -> None:
         """Raise ValueError unless the head predicts tokens."""
@@ -155,12 +165,6 @@ def mean_nats(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
     smoothing: the share of each target that is spread evenly over all tokens (Szegedy et al. 2016).
     """
     return F.cross_entropy(logits.float(), targets, label_smoothing=smoothing)
-
-
-def with_trace(hooks: Sequence[Hook], trace: Trace | None) -> Sequence[Hook]:
-    """The hooks, and the trace as the last of them: it records what the others return."""
-    hooks = called(hooks)
-    return hooks if trace is None else (*hooks, trace)
 
 
 def text_mask(ids: Tensor, is_text: Tensor | None) -> Tensor | None:

@@ -18,7 +18,6 @@ from transformer.model.network import (
     mean_nats,
     text_mask,
     text_targets,
-    with_trace,
 )
 from transformer.model.trace import Trace
 
@@ -66,9 +65,10 @@ class OneStack(Transformer):
         """
         context = ForwardContext(
             mask=text_mask(ids, is_text),
+            is_text=is_text,
             causal=self.STACK == "decoder",
             cache=cache,
-            hooks=with_trace(hooks, trace),
+            hooks=self.hooks_with(hooks, trace),
         )
         x = self._read(self.embedding, self.last_stack, ids, context, mask, types)
         return self.project(x, where, is_text)
@@ -161,7 +161,7 @@ class EncoderDecoder(Transformer):
 
         src_is_text, src_mask: see `encode`. The other options: see `decode`.
         """
-        hooks = with_trace(hooks, trace)
+        hooks = self.hooks_with(hooks, trace)
         memory = self.encode(source, src_is_text=src_is_text, src_mask=src_mask, hooks=hooks)
         return self.decode(
             target, memory, source, src_is_text=src_is_text, src_mask=src_mask, hooks=hooks,
@@ -203,8 +203,10 @@ class EncoderDecoder(Transformer):
         src_is_text: (B, Ts) bool, False where a batch was padded; None = no padding. src_mask:
         replaces the padding mask (see `given_mask`).
         """
-        hooks = with_trace(hooks, trace)
-        context = ForwardContext(mask=text_mask(source, src_is_text), hooks=hooks)
+        hooks = self.hooks_with(hooks, trace)
+        context = ForwardContext(
+            mask=text_mask(source, src_is_text), is_text=src_is_text, hooks=hooks
+        )
         return self._read(self.source_embedding, self.encoder, source, context, src_mask)
 
     def decode(
@@ -232,11 +234,12 @@ class EncoderDecoder(Transformer):
         """
         context = ForwardContext(
             mask=text_mask(target, tgt_is_text),
+            is_text=tgt_is_text,
             causal=True,
             memory=memory,
             memory_mask=self._memory_mask(source, src_is_text, src_mask),
             cache=cache,
-            hooks=with_trace(hooks, trace),
+            hooks=self.hooks_with(hooks, trace),
         )
         x = self._read(self.target_embedding, self.decoder, target, context, tgt_mask)
         return self.project(x, where)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from torch import Tensor
 
 from transformer.checks import check_whole
+from transformer.interventions.descriptions import reads_padding
 from transformer.model.config import ModelConfig
 from transformer.model.trace import Trace
 from transformer.runs import archive
@@ -16,7 +17,7 @@ from transformer.runs.archive import Place, Values
 from transformer.runs.compact_trace import cloned, row_of
 from transformer.runs.drawing import Drawable
 from transformer.runs.request import Request, request_from_dict, request_to_dict
-from transformer.runs.run import Run, rebuilt
+from transformer.runs.run import PADDING_READ, Run, rebuilt
 
 OF_BATCH = "batch"  # the array of an NPZ that contains all other values as JSON
 _TENSORS = ("ids", "padding", "target_ids", "target_padding")
@@ -30,7 +31,9 @@ class Batch(Drawable):
     padding), of an encoder-decoder's encoder or of the only stack. target_*: those of an
     encoder-decoder's decoder. outputs: the translations, if there are any. request: with what all
     of them were read, as for the first text; stopped: as of a Run.
-    trace: (B, H, Tq, Tk) records with the combined masks that were used. logits: as of a Run.
+    trace: (B, H, Tq, Tk) records with the combined masks that were used. special_ids,
+    position_matrices, logits, weights, altered_by: as of a Run.
+    A row, `batch[0]`, is the run of that text alone, without the padding.
     """
 
     model: str
@@ -47,6 +50,10 @@ class Batch(Drawable):
     outputs: tuple[str, ...] = ()
     logits: Tensor | None = None
     stopped: str = "read"
+    special_ids: tuple[int, ...] = ()
+    position_matrices: dict[str, Tensor] = field(default_factory=dict)
+    weights: str | None = None
+    altered_by: str | None = None
 
     def __repr__(self) -> str:
         """One line."""
@@ -59,7 +66,9 @@ class Batch(Drawable):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy with cloned tensors."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return rebuilt, (type(self), values | {"trace": cloned(self.trace)})
+        matrices = {key: x.detach().clone() for key, x in self.position_matrices.items()}
+        values |= {"trace": cloned(self.trace), "position_matrices": matrices}
+        return rebuilt, (type(self), values)
 
     def queries(self, stack: str, row: int) -> tuple[str, ...]:
         """Labels of the tokens that a stack read for one text: the rows of its attention."""
@@ -87,25 +96,47 @@ class Batch(Drawable):
         return (self[row] for row in range(len(self)))
 
     def __getitem__(self, row: int) -> Run:
-        """One of its texts as a Run, its padding included. Raises ValueError for no such row."""
+        """One of its texts as the run of that text alone, without the padding; with it where the
+        network read padding as text. Raises ValueError for no such row."""
         check_whole("row", row, 0, len(self.texts) - 1)
         both = self.target_ids is not None
+        padded = any(map(reads_padding, self.request.interventions))
+        last = self.trace.sites[-1].stack
+        spans = {
+            stack: slice(None) if padded else _span(self.is_token(stack)[row])
+            for stack in (("encoder", last) if both else (last,))
+        }
+        own, source = spans[last], spans.get("encoder", slice(None))
         ids = self.target_ids if self.target_ids is not None else self.ids
-        labels = (self.target_labels if both else self.labels)[row]
+        labels = (self.target_labels if both else self.labels)[row][own]
+        logits = None if self.logits is None else self.logits[row, None]
+        present = {*ids[row, own].tolist(), *(self.ids[row, source].tolist() if both else ())}
         return Run(
             model=self.model,
             config=self.config,
             request=replace(self.request, text=self.texts[row]),
-            ids=tuple(ids[row].tolist()),
+            ids=tuple(ids[row, own].tolist()),
             labels=labels,
             n_prompt=len(labels),
-            source_ids=tuple(self.ids[row].tolist()) if both else (),
-            source_labels=self.labels[row] if both else (),
+            source_ids=tuple(self.ids[row, source].tolist()) if both else (),
+            source_labels=self.labels[row][source] if both else (),
+            special_ids=tuple(index for index in self.special_ids if index in present),
             text=self.outputs[row] if self.outputs else self.texts[row],
             stopped=self.stopped,
-            trace=row_of(self.trace, row),
-            logits=None if self.logits is None else self.logits[row, None],
+            trace=row_of(self.trace, row, spans),
+            position_matrices=self.position_matrices,
+            logits=logits if logits is None or logits.dim() < 3 else logits[:, own],
+            weights=self.weights,
+            altered_by=PADDING_READ if padded and not self._is_even else self.altered_by,
         )
+
+    @property
+    def _is_even(self) -> bool:
+        """Whether there is no padding."""
+        tokens = (
+            [self.padding] if self.target_padding is None else [self.padding, self.target_padding]
+        )
+        return all(bool(each.all()) for each in tokens)
 
     def to_npz(self, place: Place) -> None:
         """Write a compressed NPZ: the arrays of a run with one more axis, B, and `ids`, `padding`,
@@ -123,10 +154,21 @@ class Batch(Drawable):
             "labels": self.labels,
             "target_labels": self.target_labels,
             "outputs": self.outputs,
+            "special_ids": self.special_ids,
+            "weights": self.weights,
+            "altered_by": self.altered_by,
             "sites": [str(site) for site in self.trace.sites],
         }
         arrays |= archive.trace_arrays(self.trace, archive.IN_NPZ)
+        for stack, matrix in self.position_matrices.items():
+            arrays[f"position_matrix/{stack}"] = archive.array_of(matrix)
         archive.write_npz(place, OF_BATCH, values, arrays)
+
+
+def _span(is_token: Tensor) -> slice:
+    """Where a row's tokens are, between padding on either side."""
+    places = is_token.nonzero()[:, 0].tolist()
+    return slice(places[0], places[-1] + 1) if places else slice(0, 0)
 
 
 def read_batch(place: Place) -> Batch:
@@ -142,6 +184,10 @@ def read_batch(place: Place) -> Batch:
             labels=tuple(map(tuple, values["labels"])),
             target_labels=tuple(map(tuple, values["target_labels"])),
             outputs=tuple(values["outputs"]),
+            special_ids=tuple(values.get("special_ids", ())),
+            weights=values.get("weights"),
+            altered_by=values.get("altered_by"),
+            position_matrices=archive.named(tensors, "position_matrix/"),
             trace=archive.trace_of(values["sites"], tensors, lambda x: x),
             **{name: tensors[name] for name in _TENSORS if name in tensors},
         )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
 import torch
@@ -183,9 +183,39 @@ def cloned(trace: Trace) -> Trace:
     return _map_tensors(trace, copy)
 
 
-def row_of(trace: Trace, row: int) -> Trace:
-    """The trace of one text of a batch, with B = 1."""
-    return _map_tensors(trace, lambda x: x[row : row + 1] if x.dim() > 2 and x.shape[0] > 1 else x)
+def row_of(trace: Trace, row: int, spans: Mapping[str, slice]) -> Trace:
+    """The trace of one text of a batch, with B = 1. spans: its tokens in each stack."""
+
+    def cut(x: Tensor, queries: slice, keys: slice | None = None) -> Tensor:
+        """x (B, ..., Tq, Tk), or (B, ..., T, D) without keys; a size of 1 stands for all."""
+        x = x[row : row + 1] if x.dim() > 2 and x.shape[0] > 1 else x
+        x = x[..., queries, :] if x.shape[-2] > 1 else x
+        return x if keys is None or x.shape[-1] == 1 else x[..., keys]
+
+    def part_of(site: Site, part: AttentionRecord | QKV) -> AttentionRecord | QKV:
+        queries = spans[site.stack]
+        keys = spans["encoder"] if site.kind == "cross" else queries
+        own = {"q": (queries,), "k": (keys,), "v": (keys,)}
+        both = dict.fromkeys(("scores", "pattern", "mask"), (queries, keys))
+        axes = {name: where for name, where in (own | both).items() if hasattr(part, name)}
+        values = {name: getattr(part, name) for name in axes}
+        changed: dict[str, Any] = {
+            name: None if x is None else cut(x, *axes[name]) for name, x in values.items()
+        }
+        if isinstance(part, QKV):
+            return QKV(**changed)
+        return dataclasses.replace(part, **changed)
+
+    parts = trace.records.parts if isinstance(trace.records, CompactRecords) else trace.records
+    return Trace(
+        records=CompactRecords({site: part_of(site, part) for site, part in parts.items()}),
+        embed={stack: cut(x, spans[stack]) for stack, x in trace.embed.items()},
+        pos_embed={stack: cut(x, spans[stack]) for stack, x in trace.pos_embed.items()},
+        residuals={
+            stack: [cut(x, spans[stack]) for x in layers]
+            for stack, layers in trace.residuals.items()
+        },
+    )
 
 
 def bytes_of(trace: Trace) -> int:

@@ -19,6 +19,7 @@ from transformer.runs.drawing import DrawableRun
 from transformer.runs.request import Request, request_from_dict, request_to_dict
 from transformer.runs.steps import GenerationStep, Search, search_from_dict, step_from_dict
 
+OWN_HOOKS, PADDING_READ = "own hooks", "padding read as text"  # what `Run.altered_by` may be
 REPR_CHARACTERS = 40  # of the text
 OF_RUN = "run"  # the array of an NPZ that contains all other values as JSON
 # A run's fields that its JSON contains unchanged, and those that become lists.
@@ -72,6 +73,9 @@ class Run(DrawableRun):
     warnings: sentences on parts of the text that the model never learned to read, and on names of
     special tokens in it.
     logits: what the head says at each token, (1, T, V), of `Model.trace` alone; no file has them.
+    weights: a short name of the network's weights, see `inference.engines.changes.digest`; None if
+    not known. altered_by: what altered the network and is not in the request, so that no analysis
+    can read the text again as it was read: the caller's own hooks, or padding read as text.
     """
 
     model: str
@@ -97,6 +101,8 @@ class Run(DrawableRun):
     read_as: str | None = None
     warnings: tuple[str, ...] = ()
     logits: Tensor | None = None
+    weights: str | None = None
+    altered_by: str | None = None
 
     def __repr__(self) -> str:
         """One line."""
@@ -162,14 +168,6 @@ class Run(DrawableRun):
             return self.source_labels
         return self.labels[self.trace_start :][: self.config.output_max_len]
 
-    def n_padding(self, stack: str) -> int:
-        """The number of padding tokens that follow the text of a stack, if it is of a batch."""
-        source = stack == "encoder" and self.config.family == "encoder-decoder"
-        ids = self.source_ids if source else self.ids
-        padding = self.config.padding_id if source else self.config.output_padding_id
-        text = [at for at, index in enumerate(ids) if index != padding]
-        return len(ids) - 1 - max(text, default=0) if self.stopped == "read" else 0
-
     def keys(self, stack: str, kind: str) -> tuple[str, ...]:
         """Labels of the tokens that this attention reads: its columns."""
         return self.queries("encoder" if kind == "cross" else stack)
@@ -226,6 +224,8 @@ class Run(DrawableRun):
             "request": request_to_dict(self.request),
             "special_ids": list(self.special_ids),
             "doubts": list(self.warnings),
+            "weights": self.weights,
+            "altered_by": self.altered_by,
             "sites": [str(site) for site in self.trace.sites],
             "surprisal": None if self.surprisal is None else list(self.surprisal),
             "steps": [step.to_dict() for step in self.steps],
@@ -256,6 +256,8 @@ def _read(values: Values, tensors: Mapping[str, Tensor]) -> Run:
             request=request_from_dict(values["request"]),
             read_as=values["read_as"],
             warnings=tuple(values["doubts"]),
+            weights=values.get("weights"),
+            altered_by=values.get("altered_by"),
             special_ids=tuple(values.get("special_ids", ())),
             steps=tuple(map(step_from_dict, values["steps"])),
             trace=archive.trace_of(values["sites"], tensors),

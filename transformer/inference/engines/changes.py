@@ -6,17 +6,21 @@ other weights or another module; no run may use the old weights.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from itertools import chain
 from operator import attrgetter, methodcaller
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 
 from transformer.model.transformer import build_transformer
 
+# Of networks that are not on the CPU: addresses and counts of their weights, and the digest.
+_digests: WeakKeyDictionary[nn.Module, tuple[Any, str]] = WeakKeyDictionary()
 _versions = attrgetter("_version")
 _values = methodcaller("values")
 _MAY_BE_COUNTED = ("", "encoder", "decoder")
@@ -74,6 +78,24 @@ class Fingerprint:
         """Whether a PyTorch forward hook may alter the output of a layer or a part of it. (Hooks of
         the network and its stacks are assumed to count passes.)"""
         return any(self._hooks)
+
+
+@torch.no_grad()
+def digest(network: nn.Module) -> str:
+    """A short name of a network's weights, from a sample of each: all of a vector, and of a matrix
+    numbers in each row and column. A change of fewer numbers than a row or a column may be missed,
+    and on a GPU, which is not read again for each run, one that PyTorch does not count.
+    """
+    weights = [*network.parameters()]
+    on_cpu = all(weight.device.type == "cpu" for weight in weights)
+    now = [] if on_cpu else [(weight.data_ptr(), weight._version) for weight in weights]
+    before, name = _digests.get(network, (None, ""))
+    if on_cpu or before != now:
+        numbers = torch.cat([_sampled(weight.detach()).flatten().float() for weight in weights])
+        name = hashlib.blake2b(numbers.cpu().numpy().tobytes(), digest_size=8).hexdigest()
+    if not on_cpu:
+        _digests[network] = now, name
+    return name
 
 
 def is_as_configured(network: nn.Module) -> bool:
