@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import math
 import re
 import secrets
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -14,6 +17,7 @@ import pytest
 from kit import aio, serving
 
 from transformer.checks import InvalidRequest
+from transformer.inference.deadline import renewed
 from transformer.lessons import all_lessons
 from transformer.messages import languages, say, speaking
 from transformer.server.classes import N_SIGNS, SIGNS, Classes
@@ -72,6 +76,14 @@ class Phone:
     def answer(self, answer: Any, name: str) -> httpx.Response:
         data = {"code": self.code, "phone": self.phone, "name": name, "answer": answer}
         return self.client.post("resources/class/answer", json=data)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """In place of time.monotonic: it says `now`."""
+    made = SimpleNamespace(now=time.monotonic())
+    monkeypatch.setattr(time, "monotonic", lambda: made.now)
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +222,26 @@ def test_a_wrong_code_leads_nowhere(teacher):
     assert client.get(f"class/{code}").status_code == 404
 
 
+ORDERS = [5, [0, "a"], [None, 1], [[0], 1], [0.0, 1.0], [True, False], {"0": 1, "1": 0}, "01"]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_an_order_that_is_no_list_of_places_is_refused(teacher, order):
+    data = {"name": "twice", "step": CHOICE, "phase": "guess", "run": teacher.facts["run"]}
+    answer = teacher.client.post("resources/show_step", json=teacher.held | data | {"order": order})
+    assert answer.status_code == 400, answer.text
+    assert "order must be a list of whole numbers" in answer.json()["detail"]
+    assert teacher.tally()["rev"] == 1
+    assert "rev" in Phone(teacher).asked()
+
+
+def test_a_key_that_is_no_text_of_utf_8_is_refused(teacher):
+    sent = json.dumps(teacher.held | {"key": "\ud800"})
+    headers = {"content-type": "application/json"}
+    answer = teacher.client.post("resources/class/tally", content=sent, headers=headers)
+    assert (answer.status_code, answer.json()) == GONE
+
+
 def test_what_cannot_be_an_answer_is_refused(teacher):
     one = Phone(teacher)
     for step, phase, wrong in (
@@ -245,17 +277,51 @@ def test_the_phones_page_speaks_the_phones_language(teacher, language):
 # --- limits and time ------------------------------------------------------------------------------
 
 
-def test_a_class_ends_after_two_hours_however_busy(monkeypatch):
-    classes, now = Classes(MemoryBudget()), time.monotonic()
+def test_a_class_ends_two_hours_after_its_teachers_last_request(clock):
+    classes = Classes(MemoryBudget())
     one = classes.open()
-    for passed, is_there in ((0, True), (CLASS_AGE_S - 1, True), (CLASS_AGE_S + 1, False)):
-        monkeypatch.setattr(time, "monotonic", lambda at=now + passed: at)
-        if is_there:
-            assert classes.find(one.code) is classes.owned(one.code, one.key) is one
-        else:
-            with pytest.raises(Refused, match=str(NO_CLASS)):
-                classes.find(one.code)
+    clock.now += CLASS_AGE_S - 1
+    assert classes.owned(one.code, one.key) is one
+    clock.now += CLASS_AGE_S - 1
+    one.join("phone")
+    assert classes.find(one.code) is one
+    clock.now += 2
+    with pytest.raises(Refused, match=str(NO_CLASS)):
+        classes.find(one.code)
     assert classes.open().code != one.code
+
+
+def test_the_class_of_the_most_silent_teacher_makes_room(clock):
+    classes, made = Classes(MemoryBudget()), []
+    for place in range(MAX_CLASSES):
+        set_caller(address=f"10.0.0.{place % 2}")
+        made.append(classes.open())
+    set_caller(address="10.0.0.2")
+    with pytest.raises(InvalidRequest, match="too many classes"):
+        classes.open()
+    clock.now += 30
+    for one in made:
+        if one not in made[4:6]:
+            classes.owned(one.code, one.key)
+    clock.now += 31
+    assert classes.open().code
+    assert [one.is_over for one in made[3:7]] == [False, True, False, False]
+    assert classes.open().code
+    assert made[5].is_over
+    with pytest.raises(InvalidRequest, match="too many classes"):
+        classes.open()
+    set_caller(**Caller()._asdict())
+
+
+def test_a_class_whose_opener_has_left_without_its_key_makes_room():
+    classes, gone = Classes(MemoryBudget()), threading.Event()
+    for _ in range(MAX_ADDRESS_CLASSES):
+        with renewed(math.inf, gone):
+            classes.open()
+    with pytest.raises(InvalidRequest, match="too many classes"):
+        classes.open()
+    gone.set()
+    assert classes.open().code
 
 
 def test_there_are_limits_of_classes_and_of_phones(monkeypatch):

@@ -197,7 +197,9 @@ def test_an_internal_error_is_reported_without_its_values(capsys):
 
     assert exchange(ours, "/") == (500, errors.public_error(errors.MISTAKE))
     out, log = capsys.readouterr()
-    assert re.fullmatch(r"ValueError in transformer/checks\.py, check_text, line \d+\n", log)
+    assert re.fullmatch(
+        r"a mistake: ValueError in transformer/checks\.py, check_text, line \d+\n", log
+    )
     assert out == ""
 
 

@@ -2,8 +2,9 @@
 failed allocation costs some of them, and not the answer."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from kit.client import called
 
 from transformer import Model
 from transformer.runs.memo import memoize_on_run
+from transformer.server import store as stores
 from transformer.server.errors import NO_MEMORY, Busy, RunExpired
 from transformer.server.limits import LEFT_AGE_S, MAX_VISITOR_RUNS
 from transformer.server.store import ENTRY_BYTES, RUNS, Limits, MemoryBudget, RunStore, size_of
@@ -88,13 +90,15 @@ def budget(n_entries: int = 1_000, **kinds: Limits) -> MemoryBudget:
     return MemoryBudget(10_000 * n_entries, kinds or {"run": Limits()})
 
 
-def fill(made: MemoryBudget, keys: str, kind: str = "run", owner: str | None = None) -> None:
+def fill(
+    made: MemoryBudget, keys: Iterable[str], kind: str = "run", owner: str | None = None
+) -> None:
     for key in keys:
         made.put(kind, key, key, SIZE, owner)
 
 
 def kept(of: MemoryBudget, kind: str = "run") -> str:
-    return "".join(sorted(key for one, key in of._entries if one == kind))
+    return "".join(sorted(map(str, of._entries[kind])))
 
 
 @pytest.fixture
@@ -181,9 +185,61 @@ def test_entries_of_a_visitor_who_left_expire_unless_used_again(clock):
     made.get("run", "c")
     clock.now += 2
     assert kept(made) == "abcde"
-    assert not made.has("run", "a")
+    assert made.has_each("run", "abcde") == [False, False, True, True, True]
+    assert made.of("run", "me") == []
+    made.sweep()
     assert kept(made) == "cde"
     assert list(made._seen) == ["back", "here"]
+
+
+class Counted(dict[Any, Any]):
+    """Counts how many entries were walked over."""
+
+    walked = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for each in super().__iter__():
+            Counted.walked += 1
+            yield each
+
+    def values(self) -> Any:
+        return (self[key] for key in self)
+
+    def items(self) -> Any:
+        return ((key, self[key]) for key in self)
+
+    def move_to_end(self, key: Any) -> None:
+        self[key] = self.pop(key)
+
+
+def test_a_look_costs_the_same_however_many_entries_there_are():
+    made = budget(400, run=Limits(), model=Limits())
+    fill(made, (f"{place:03}" for place in range(300)), owner="me")
+    made._entries["run"] = Counted(made._entries["run"])  # type: ignore[assignment]
+    assert made.get("run", "000") == "000"
+    assert made.has_each("run", ["001", "x"]) == [True, False]
+    assert made.peek("run", "002") == "002"
+    assert made.held()["run"]["count"] == 300
+    fill(made, ["new"], owner="you")
+    made.resize("run", "new", 1)
+    made.leave("me")
+    made.discard("run", "003")
+    assert Counted.walked == 0
+
+
+def test_the_lock_is_held_briefly_while_runs_are_measured(monkeypatch):
+    made = MemoryBudget()
+    for place in range(3):
+        made.put(RUNS, place, place, 1)
+
+    def measured(_: object) -> int:
+        assert not made._lock.locked()
+        return 7
+
+    monkeypatch.setattr(stores, "size_of", measured)
+    monkeypatch.setattr(stores, "memoized_bytes", measured)
+    made.sweep()
+    assert made.held()[RUNS] == {"count": 3, "bytes": 3 * (14 + ENTRY_BYTES)}
 
 
 def test_what_is_memoized_on_runs_is_counted_at_the_next_sweep(tiny_model: Model) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -22,7 +21,7 @@ from transformer.server.addresses import BelowPath, code_maker, hosts_for, path_
 from transformer.server.api import check_tools, endpoint_blocks, endpoints_of, tools
 from transformer.server.class_routes import class_routes, phone_routes, step_shower
 from transformer.server.classes import Classes
-from transformer.server.errors import HANDLERS, place_of
+from transformer.server.errors import HANDLERS
 from transformer.server.guard import API, RESOURCES, Guard
 from transformer.server.http_server import Server, url_of, watched
 from transformer.server.lessons import teacher_routes
@@ -169,7 +168,7 @@ async def sweep(service: Service) -> None:
         try:
             await asyncio.to_thread(work)
         except Exception as error:  # the next one may succeed
-            print(f"a mistake: {place_of(error)}", file=sys.stderr, flush=True)
+            process.FAULTS.error("a mistake", exc_info=error)
 
 
 def status_routes(service: Service, opened: Callable[[], dict[str, int]]) -> APIRouter:

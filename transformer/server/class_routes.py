@@ -17,7 +17,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 from starlette.responses import HTMLResponse
 
-from transformer.checks import check_choice, check_names
+from transformer.checks import check_choice, check_names, is_whole, shortened
 from transformer.inference.deadline import current
 from transformer.lessons.checks import Check
 from transformer.lessons.lesson import Step
@@ -70,7 +70,7 @@ def step_shower(service: Service, classes: Classes) -> Question:
             asked = {"kind": "options", "order": range(len(step.guesses))}
         poll = Poll(lesson=data["name"], step=data["step"], asks=asks, **{"kind": "", **asked})
         poll = one.asked(poll)
-        if sorted(order := data.get("order") or ()) == list(range(len(poll.order))):
+        if sorted(order := order_of(data)) == list(range(len(poll.order))):
             poll.order = order
         poll.is_over, poll.right, poll.best = phase == SHOWN, None, None
         if poll.is_over and poll.kind and step.check and context:
@@ -79,6 +79,14 @@ def step_shower(service: Service, classes: Classes) -> Question:
         return {}
 
     return show_step
+
+
+def order_of(data: Mapping[str, Any]) -> list[int]:
+    """The places of the options, as the page shows them; [] for none. Raises ValueError."""
+    order = data.get("order") or []
+    if not isinstance(order, list) or not all(map(is_whole, order)):
+        raise ValueError(f"order must be a list of whole numbers; got {shortened(order)}")
+    return order
 
 
 def _task(check: Check, step: Step, context: GradingContext) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import secrets
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -10,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transformer.checks import InvalidRequest, check_whole, is_number, shortened
+from transformer.inference.deadline import current
 from transformer.server.errors import NO_CLASS, Refused
 from transformer.server.limits import (
     MAX_ADDRESS_CLASSES,
@@ -23,7 +26,7 @@ from transformer.server.store import CLASSES, MemoryBudget
 # No two look alike, and without vowels they make no words: 482 million codes of six.
 SIGNS = "23456789BCDFGHJKMNPQRSTVWXYZ"
 N_SIGNS = 6
-ABSENT_S = 60.0  # after which a phone that asks no more makes room for another
+ABSENT_S = 60.0  # after which a phone, or a class, that asks no more makes room for another
 CLASS_BYTES = 400_000  # of MAX_POLLS steps with 200 answers each, and the tokens of four texts
 MAX_POLLS = 8  # steps whose answers a class keeps, to go back to
 LARGEST = 1e12  # of the numbers that can be answered
@@ -76,18 +79,26 @@ class Poll:
 class Class:
     """A class by its code.
 
-    key: its teacher's secret. address: where it was opened from. rev: counts what the phones are
+    key: its teacher's secret. address: where it was opened from. gone: set if its opener left
+    before it had the key. taught_at: when its teacher last asked. rev: counts what the phones are
     shown. seen: each phone, by its own secret, and when it last asked.
     """
 
     code: str
     key: str
     address: str
+    gone: threading.Event | None = None
+    taught_at: float = field(default_factory=time.monotonic)
     rev: int = 1
     poll: Poll | None = None
     is_over: bool = False
     seen: dict[str, float] = field(default_factory=dict)
     polls: OrderedDict[str, Poll] = field(default_factory=OrderedDict)
+
+    def silent_s(self) -> float:
+        """Seconds since its teacher's page has asked."""
+        has_teacher = self.gone is None or not self.gone.is_set()
+        return time.monotonic() - self.taught_at if has_teacher else math.inf
 
     def join(self, phone: Any) -> str:
         """Count a phone by its secret. Raises InvalidRequest where there are too many."""
@@ -129,49 +140,57 @@ class Class:
 
 
 class Classes:
-    """All classes of a server, in its memory budget, which lets each go two hours after its start:
-    looking it up must not make it stay. n_waiting: phones that wait for their next question."""
+    """All classes of a server, in its memory budget, which lets each go two hours after its teacher
+    has last asked: phones do not make it stay. n_waiting: phones that wait for a question."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
         self.n_waiting = 0
 
     def open(self) -> Class:
-        """A new class. Raises InvalidRequest where there are too many."""
-        every, address = self._every(), caller().address
+        """A new class; where there is no room, the one whose teacher has been silent longest ends.
+        Raises InvalidRequest if no teacher is."""
+        every: list[Class] = self._budget.of(CLASSES)
+        address = caller().address
         own = [one for one in every if one.address == address]
-        if len(every) >= MAX_CLASSES or len(own) >= MAX_ADDRESS_CLASSES:
-            raise InvalidRequest(
-                "too_many_classes",
-                "There are too many classes at the moment; try again when one is over.",
-            )
+        for crowd, most in ((own, MAX_ADDRESS_CLASSES), (every, MAX_CLASSES)):
+            if len(crowd) < most:
+                continue
+            silent = max(crowd, key=Class.silent_s)
+            if silent.silent_s() <= ABSENT_S:
+                raise InvalidRequest(
+                    "too_many_classes",
+                    "There are too many classes at the moment; try again when one is over.",
+                )
+            self.end(silent)
+            every.remove(silent)
         codes = {one.code for one in every}
         code = ""
         while not code or code in codes:
             code = "".join(secrets.choice(SIGNS) for _ in range(N_SIGNS))
-        made = Class(code=code, key=secrets.token_urlsafe(16), address=address)
+        key = secrets.token_urlsafe(16)
+        made = Class(code=code, key=key, address=address, gone=current().flag)
         self._budget.put(CLASSES, code, made, CLASS_BYTES)
         return made
 
     def find(self, code: object) -> Class:
         """The class of a code. Raises Refused."""
-        for one in self._every():
-            if one.code == code:
-                return one
-        raise Refused(404, NO_CLASS)
+        found: Class | None = self._budget.peek(CLASSES, code) if isinstance(code, str) else None
+        if found is None:
+            raise Refused(404, NO_CLASS)
+        return found
 
     def owned(self, code: object, key: object) -> Class:
-        """A class, for its teacher alone. Raises Refused also for a wrong key."""
+        """A class, for its teacher, for whom it stays. Raises Refused also for a wrong key."""
         found = self.find(code)
-        if not isinstance(key, str) or not secrets.compare_digest(found.key.encode(), key.encode()):
+        given = key.encode(errors="surrogatepass") if isinstance(key, str) else b""
+        if not secrets.compare_digest(found.key.encode(), given):
             raise Refused(404, NO_CLASS)
+        found.taught_at = time.monotonic()
+        self._budget.get(CLASSES, code)
         return found
 
     def end(self, one: Class) -> None:
         """Forget a class."""
         one.is_over = True
         self._budget.discard(CLASSES, one.code)
-
-    def _every(self) -> list[Class]:
-        every: list[Class] = self._budget.of(CLASSES)
-        return every

@@ -5,10 +5,7 @@ The page's scripts name their language in each request; programs do not, and get
 
 from __future__ import annotations
 
-import sys
-import traceback
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from fastapi import Request, Response
@@ -25,6 +22,7 @@ from transformer.server.limits import (
     MAX_REQUEST_VALUES,
     RETRY_S,
 )
+from transformer.server.process import FAULTS
 
 MAX_SENTENCE = 500  # characters
 NO_STORE = "private, no-store"
@@ -119,20 +117,8 @@ def public_error(error: Exception, names: Mapping[str, str] | None = None) -> di
 def reported(error: Exception) -> dict[str, str]:
     """`public_error` of an exception; a fault of the server is logged, without values."""
     if not isinstance(error, CAUSED):
-        print(f"a mistake: {place_of(error)}", file=sys.stderr, flush=True)
+        FAULTS.error("a mistake", exc_info=error)
     return public_error(error)
-
-
-def place_of(error: BaseException) -> str:
-    """The type and the place of an exception, without its values: the last line of this package,
-    or of a view, that it passed."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "site-packages" not in frame.filename] or frames
-    if not own:
-        return type(error).__name__
-    path = Path(own[-1].filename)
-    place = f"{path.parent.name}/{path.name}, {own[-1].name}, line {own[-1].lineno}"
-    return f"{type(error).__name__} in {place}"
 
 
 def error_response(error: Exception) -> Response:

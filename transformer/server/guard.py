@@ -11,7 +11,6 @@ import asyncio
 import json
 import math
 import re
-import sys
 import threading
 import traceback
 from collections.abc import Collection, Iterable
@@ -42,7 +41,6 @@ from transformer.server.errors import (
     UNREADABLE,
     Refused,
     error_response,
-    place_of,
     public_error,
 )
 from transformer.server.fields import read_tour
@@ -54,6 +52,7 @@ from transformer.server.limits import (
     MAX_REQUEST_BYTES,
     MAX_REQUEST_VALUES,
 )
+from transformer.server.process import FAULTS
 from transformer.server.requests import address_of, set_caller
 
 API, RESOURCES = "/gradio_api", "/resources"  # below which programs and the page ask
@@ -179,7 +178,7 @@ class Guard:
         except Exception as error:
             if not _is_ours(error):
                 raise Refused(400, UNREADABLE) from None
-            print(place_of(error), file=sys.stderr, flush=True)  # its values may be private
+            FAULTS.error("a mistake", exc_info=error)
             raise Refused(500, MISTAKE) from None
         finally:
             exchange.watch.cancel()

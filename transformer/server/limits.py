@@ -114,13 +114,14 @@ PAUSE_S = _limit("pause", 60.0, "seconds that a training rests while others wait
 ABSENT_S = _limit("absent", 90.0, "seconds of a training that nobody looks at", "it ends")
 
 # Classes whose phones answer. Of 200 phones most share one address, and wait on a connection each.
-MAX_CLASSES = _limit("classes", 20, "classes whose phones answer", REFUSED)
-MAX_ADDRESS_CLASSES = _limit("address_classes", 13, "the same of one address", REFUSED)
+SILENT = "refused, unless a teacher has been silent for a minute: that class ends"
+MAX_CLASSES = _limit("classes", 20, "classes whose phones answer", SILENT)
+MAX_ADDRESS_CLASSES = _limit("address_classes", 13, "the same of one address", SILENT)
 MAX_CLASS_PHONES = _limit("class_phones", 200, "phones of a class", REFUSED)
 MAX_PHONES_WAITING = _limit(
     "phones_waiting", 300, "phones that are told at once what is asked", "the others ask again"
 )
-CLASS_AGE_S = _limit("class_age", 7200.0, "seconds of a class", "it ends")
+CLASS_AGE_S = _limit("class_age", 7200.0, "seconds without a class's teacher", "it ends")
 
 # What visits make the server keep. A run of 205 tokens, 200 of them new, takes 6.7 MB (stories),
 # one that fills the 512 tokens 16 MB, a batch of eight such 118 MB. A server with the bundled

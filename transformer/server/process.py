@@ -9,10 +9,9 @@ import logging
 import os
 import sys
 import time
+import traceback
 from contextlib import suppress
 from pathlib import Path
-
-from transformer.server.errors import place_of
 
 MAX_FILES = 65_536  # descriptors, where the system allows more
 REPEAT_S = 60.0  # in which a fault that repeats is logged once
@@ -82,6 +81,18 @@ def raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
+def place_of(error: BaseException) -> str:
+    """The type and the place of an exception, without its values: the last line of this package,
+    or of a view, that it passed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "site-packages" not in frame.filename] or frames
+    if not own:
+        return type(error).__name__
+    path = Path(own[-1].filename)
+    place = f"{path.parent.name}/{path.name}, {own[-1].name}, line {own[-1].lineno}"
+    return f"{type(error).__name__} in {place}"
+
+
 class ShortLog(logging.Filter):
     """One line of a fault, and the same fault at most once in REPEAT_S.
 
@@ -109,6 +120,13 @@ class ShortLog(logging.Filter):
         record.msg, record.args = line + (f" ({times} more before)" if times else ""), ()
         record.exc_info = record.exc_text = record.stack_info = None
         return True
+
+
+FAULTS = logging.getLogger("transformer.server")  # of the server itself; on stderr
+FAULTS.addFilter(ShortLog())
+FAULTS.propagate = False
+if logging.lastResort is not None:
+    FAULTS.addHandler(logging.lastResort)
 
 
 def shorten_logs() -> None:

@@ -101,7 +101,7 @@ def kept(service: Service, data: Mapping[str, Any]) -> Answer:
     runs = data.get("runs")
     if not isinstance(runs, list) or len(runs) > MAX_ASKED:
         raise ValueError(f"runs must be a list of at most {MAX_ASKED} ids; got {shortened(runs)}")
-    return {"kept": [service.store.has(run) for run in runs]}
+    return {"kept": service.store.has_each(runs)}
 
 
 def _file(service: Service, data: dict[str, Any]) -> Answer:

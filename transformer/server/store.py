@@ -7,12 +7,13 @@ and its last use. Runs are found in it by ids that cannot be guessed.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import secrets
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -30,6 +31,7 @@ ENTRY_BYTES = 1_000  # of an entry, apart from its value
 CANDIDATE_BYTES = 200  # an object and its numbers
 OBJECT_BYTES = 14_000  # of all other objects of a run
 TRIES = 2
+SWEPT_AT_ONCE = 200  # entries, in about a millisecond
 # Of PyTorch's allocators (Linux, Windows, CUDA), the C++ library and oneDNN, as RuntimeError.
 # The last is what torch's parser of arguments says when its tables could not be allocated.
 SIGNS = (
@@ -73,7 +75,8 @@ KINDS = {
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """used: when it was put or asked for, as the monotonic clock says."""
+    """used: when it was put or asked for, as the monotonic clock says. number: in the order in
+    which they were put."""
 
     kind: str
     key: Hashable
@@ -81,6 +84,7 @@ class _Entry:
     n_bytes: int
     owner: Hashable
     used: float
+    number: int
 
 
 class MemoryBudget:
@@ -88,86 +92,130 @@ class MemoryBudget:
 
     kinds: every kind's limits. If there is no room for a new entry, the least recently used are
     evicted: first of its owner and kind, at their limit of entries; then of its kind; then of all
-    kinds without reserved bytes. The newest entry always stays.
+    kinds without reserved bytes. The newest entry always stays. An entry that is too old is never
+    given, and evicted by `sweep`; a look for one costs the same however many there are.
     """
 
     def __init__(
         self, most_bytes: int = limits.MAX_KEPT_BYTES, kinds: Mapping[str, Limits] = KINDS
     ) -> None:
         self.most_bytes, self.kinds = most_bytes, dict(kinds)
-        self._entries: dict[tuple[str, Hashable], _Entry] = {}  # the oldest first
+        # Of each kind the least recently used first, and their bytes.
+        self._entries = {kind: OrderedDict[Hashable, _Entry]() for kind in kinds}
+        self._n_bytes = dict.fromkeys(kinds, 0)
+        self._of_owner: dict[Hashable, set[_Entry]] = {}
         # When an owner used an entry, or left; and how long its entries stay from then at most.
         self._seen: dict[Hashable, tuple[float, float]] = {}
         self._lock = threading.Lock()
+        self._numbers = itertools.count()
         self._failures, self._failed = 0, 0.0
 
     def put(
         self, kind: str, key: Hashable, value: Any, n_bytes: int, owner: Hashable = None
     ) -> None:
         """Keep a value; it replaces one of the same key. owner: None if unknown."""
-        with self._without_old() as now:
-            self._entries.pop((kind, key), None)
-            entry = _Entry(kind, key, value, n_bytes + ENTRY_BYTES, owner, now)
-            self._entries[kind, key] = entry
+        with self._lock:
+            now, n_bytes = time.monotonic(), n_bytes + ENTRY_BYTES
+            if (replaced := self._entries[kind].get(key)) is not None:
+                self._remove(replaced)
+            entry = _Entry(kind, key, value, n_bytes, owner, now, next(self._numbers))
+            self._entries[kind][key] = entry
+            self._n_bytes[kind] += n_bytes
             if owner is not None:
                 self._seen[owner] = now, math.inf
-                self._evict(self._of(kind, owner), self.kinds[kind].most_own)
+                self._of_owner.setdefault(owner, set()).add(entry)
+                own = [each for each in self._of_owner[owner] if each.kind == kind]
+                for _ in range(len(own) - int(min(self.kinds[kind].most_own, len(own)))):
+                    own.remove(oldest := min(own, key=lambda each: (each.used, each.number)))
+                    self._remove(oldest)
             self._make_room(kind)
 
     def get(self, kind: str, key: Hashable, default: Any = None) -> Any:
         """The value, which now counts as just used, or `default`."""
-        with self._without_old() as now:
-            if (entry := self._entries.get((kind, key))) is None:
+        with self._lock:
+            now = time.monotonic()
+            if (entry := self._current(kind, key, now)) is None:
                 return default
             entry.used = now
+            self._entries[kind].move_to_end(key)
             if entry.owner is not None:
                 self._seen[entry.owner] = now, math.inf
             return entry.value
 
+    def peek(self, kind: str, key: Hashable) -> Any:
+        """The value, or None. Does not count as use."""
+        with self._lock:
+            entry = self._current(kind, key, time.monotonic())
+            return None if entry is None else entry.value
+
     def has(self, kind: str, key: Hashable) -> bool:
         """Whether there is a value. Does not count as use."""
-        with self._without_old():
-            return (kind, key) in self._entries
+        return self.has_each(kind, (key,))[0]
+
+    def has_each(self, kind: str, keys: Iterable[Hashable]) -> list[bool]:
+        """Whether there is a value of each key. Does not count as use."""
+        with self._lock:
+            now = time.monotonic()
+            return [self._current(kind, key, now) is not None for key in keys]
 
     def of(self, kind: str, owner: Hashable = None) -> list[Any]:
-        """All values of a kind, or those of an owner, oldest first. Does not count as use."""
-        with self._without_old():
-            return [one.value for one in self._of(kind, owner)]
+        """All values of a kind, or those of an owner, in the order in which they were put. Does not
+        count as use."""
+        with self._lock:
+            now, own = time.monotonic(), self._of_owner.get(owner, ())
+            of = self._entries[kind].values() if owner is None else own
+            found = [one for one in of if one.kind == kind and not self._is_old(one, now)]
+        return [one.value for one in sorted(found, key=lambda one: one.number)]
 
     def resize(self, kind: str, key: Hashable, n_bytes: int) -> None:
         """Update the bytes of a value that has grown or shrunk, if it is still kept."""
         with self._lock:
-            if (entry := self._entries.get((kind, key))) is not None:
-                entry.n_bytes = n_bytes + ENTRY_BYTES
+            if (entry := self._entries[kind].get(key)) is not None:
+                self._set_bytes(entry, n_bytes)
                 self._make_room(kind)
 
     def discard(self, kind: str, key: Hashable) -> None:
         """Remove the entry."""
         with self._lock:
-            self._entries.pop((kind, key), None)
+            if (entry := self._entries[kind].get(key)) is not None:
+                self._remove(entry)
 
     def leave(self, owner: Hashable) -> None:
         """Evict all entries of an owner after LEFT_AGE_S, unless one is used again."""
-        with self._without_old() as now:
+        with self._lock:
             if owner in self._seen:
-                self._seen[owner] = now, limits.LEFT_AGE_S
+                self._seen[owner] = time.monotonic(), limits.LEFT_AGE_S
 
     def sweep(self) -> None:
-        """Evict what is too old, and what has no room beside what was memoized on runs."""
-        with self._without_old():
-            for one in (runs := self._of(RUNS)):
-                one.n_bytes = ENTRY_BYTES + size_of(one.value) + memoized_bytes(one.value)
-            if runs:
+        """Evict what is too old, and what has no room beside what was memoized on runs.
+
+        The lock is held for few entries at a time.
+        """
+        with self._lock:
+            every = [entry for kind in self._entries.values() for entry in kind.values()]
+        for at in range(0, len(every), SWEPT_AT_ONCE):
+            some = every[at : at + SWEPT_AT_ONCE]
+            runs = [entry for entry in some if entry.kind == RUNS]
+            sizes = [size_of(entry.value) + memoized_bytes(entry.value) for entry in runs]
+            with self._lock:
+                for entry, n_bytes in zip(runs, sizes, strict=True):
+                    if self._is_kept(entry):
+                        self._set_bytes(entry, n_bytes)
+                now = time.monotonic()
+                for entry in some:
+                    if self._is_kept(entry) and self._is_old(entry, now):
+                        self._remove(entry)
+        with self._lock:
+            if RUNS in self.kinds:
                 self._make_room(RUNS)
 
     def held(self) -> dict[str, dict[str, int]]:
         """The number of entries ("count") and their "bytes", by kind."""
-        with self._without_old():
-            found = {kind: {"count": 0, "bytes": 0} for kind in self.kinds}
-            for one in self._entries.values():
-                found[one.kind]["count"] += 1
-                found[one.kind]["bytes"] += one.n_bytes
-            return found
+        with self._lock:
+            return {
+                kind: {"count": len(of), "bytes": self._n_bytes[kind]}
+                for kind, of in self._entries.items()
+            }
 
     def attempt(self, work: Callable[[], T]) -> T:
         """The result of work(). If an allocation fails, all runs, which can be made again, are
@@ -195,46 +243,51 @@ class MemoryBudget:
     def _drop_runs(self) -> None:
         self._failures, self._failed = self._failures + 1, time.monotonic()
         with self._lock:
-            for one in self._of(RUNS):
-                del self._entries[RUNS, one.key]
+            for entry in [*self._entries[RUNS].values()]:
+                self._remove(entry)
         forget_memoized()
         return_memory()
 
-    @contextmanager
-    def _without_old(self) -> Iterator[float]:
-        """Hold the lock, after what is too old has been evicted; gives the time."""
-        with self._lock:
-            now, entries = time.monotonic(), self._entries.items()
-            self._entries = {at: one for at, one in entries if not self._is_old(one, now)}
-            owners = {one.owner for one in self._entries.values()}
-            self._seen = {owner: seen for owner, seen in self._seen.items() if owner in owners}
-            yield now
+    def _current(self, kind: str, key: Hashable, now: float) -> _Entry | None:
+        entry = self._entries[kind].get(key)
+        return None if entry is None or self._is_old(entry, now) else entry
 
     def _is_old(self, entry: _Entry, now: float) -> bool:
         seen, most = self._seen.get(entry.owner, (entry.used, math.inf))
         return seen + min(most, self.kinds[entry.kind].age_s) <= now
 
-    def _of(self, kind: str, owner: Hashable = None) -> list[_Entry]:
-        entries = self._entries.values()
-        return [one for one in entries if one.kind == kind and owner in (None, one.owner)]
+    def _is_kept(self, entry: _Entry) -> bool:
+        return self._entries[entry.kind].get(entry.key) is entry
+
+    def _set_bytes(self, entry: _Entry, n_bytes: int) -> None:
+        self._n_bytes[entry.kind] += n_bytes + ENTRY_BYTES - entry.n_bytes
+        entry.n_bytes = n_bytes + ENTRY_BYTES
+
+    def _remove(self, entry: _Entry) -> None:
+        del self._entries[entry.kind][entry.key]
+        self._n_bytes[entry.kind] -= entry.n_bytes
+        if entry.owner is not None:
+            own = self._of_owner[entry.owner]
+            own.discard(entry)
+            if not own:
+                del self._of_owner[entry.owner], self._seen[entry.owner]
 
     def _make_room(self, kind: str) -> None:
         """Evict entries after one of this kind was added or has grown."""
         own = self.kinds[kind]
-        self._evict(self._of(kind), own.most, own.most_bytes)
-        entries = self._entries.values()
-        shared = [one for one in entries if self.kinds[one.kind].most_bytes == math.inf]
-        reserved = sum(one.n_bytes for one in entries) - sum(one.n_bytes for one in shared)
+        self._evict([kind], own.most, own.most_bytes)
+        shared = [each for each, its in self.kinds.items() if its.most_bytes == math.inf]
+        reserved = sum(self._n_bytes.values()) - sum(self._n_bytes[each] for each in shared)
         self._evict(shared, math.inf, self.most_bytes - reserved)
 
-    def _evict(self, entries: Sequence[_Entry], most: float, most_bytes: float = math.inf) -> None:
+    def _evict(self, kinds: Sequence[str], most: float, most_bytes: float) -> None:
         """Evict the least recently used until both limits are kept; never the last."""
-        n_bytes, left = sum(one.n_bytes for one in entries), len(entries)
-        for oldest in sorted(entries, key=lambda one: one.used):
-            if left <= 1 or (left <= most and n_bytes <= most_bytes):
+        while (count := sum(len(self._entries[kind]) for kind in kinds)) > 1:
+            if count <= most and sum(self._n_bytes[kind] for kind in kinds) <= most_bytes:
                 return
-            del self._entries[oldest.kind, oldest.key]
-            n_bytes, left = n_bytes - oldest.n_bytes, left - 1
+            oldest = (next(iter(self._entries[kind].values()), None) for kind in kinds)
+            found = (entry for entry in oldest if entry is not None)
+            self._remove(min(found, key=lambda entry: (entry.used, entry.number)))
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -298,7 +351,13 @@ class RunStore:
 
     def has(self, key: object) -> bool:
         """Whether it is still kept. Does not count as use."""
-        return self.is_pinned(key) or (isinstance(key, str) and self._budget.has(RUNS, key))
+        return self.has_each((key,))[0]
+
+    def has_each(self, keys: Sequence[object]) -> list[bool]:
+        """Whether each is still kept. Does not count as use."""
+        names = [key if isinstance(key, str) else "" for key in keys]
+        kept = self._budget.has_each(RUNS, names)
+        return [self.is_pinned(key) or is_kept for key, is_kept in zip(keys, kept, strict=True)]
 
 
 def size_of(item: Run | Batch) -> int:
