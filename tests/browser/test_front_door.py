@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from kit.browser import OPEN, WAIT_MS, complaints
+from kit.browser import WAIT_MS, complaints
 from kit.visitors import MODELS, Counted, continued, model, opening
 from playwright.sync_api import expect
 
@@ -165,12 +165,12 @@ def test_the_cards_are_walked_by_keyboard_alone(door):
     assert "tour" not in page.page.evaluate("viz.snapshot()")
 
 
-def test_a_card_stays_visible_above_the_section_it_opens(door, address):
+def test_a_card_stays_visible_above_the_section_it_opens(door):
     page = door.page
     for width, height, projected in ((1440, 900, ""), (390, 844, ""), (1280, 720, "&projector=1")):
         page.set_viewport_size({"width": width, "height": height})
         for card, section in ((4, "attention_math"), (6, "inputs"), (8, "lens")):
-            page.goto(f"{address}?tour={card - 1}{projected}")
+            door.go(f"model=stories&tour={card - 1}{projected}")
             page.locator(".card-next").click()
             heading = page.locator(f"[data-section={section}] summary").first
             expect(heading).to_be_in_viewport(timeout=WAIT_MS)
@@ -180,8 +180,6 @@ def test_a_card_stays_visible_above_the_section_it_opens(door, address):
             assert shown["y"] >= -10, (width, card)
             assert width > 1280 or below["y"] >= shown["y"] + shown["height"], (width, card)
     page.set_viewport_size({"width": 1440, "height": 900})
-    page.goto(address)
-    page.wait_for_function(OPEN)
 
 
 def test_hidden_words_are_guessed_and_a_click_hides_another(door):
