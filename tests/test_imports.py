@@ -37,6 +37,7 @@ MAY_IMPORT = {
     "check_lessons": LOADED | {"checkpoint", "learning", "lessons", "server", "views"},
     "server": LOADED | {"analysis", "views", "checkpoint", "learning", "lessons", "training", ""},
     "serve": LOADED | {"checkpoint", "lessons", "server", "views"},
+    "static": LOADED | {"checkpoint", "serve", "server", "views"},
     "__main__": LOADED | {"analysis", "checkpoint", ""},
     # transformer/__init__.py, the public face; it names what draws runs, for the first picture
     "": LOADED | {"analysis", "views", "checkpoint"},

@@ -71,7 +71,7 @@ def test_what_cannot_stand_in_one_inline_module_is_refused(line):
 
 
 SAY = """
-const { said } = modules["views/export/static/later.js"];
+const { said } = modules["web/later.js"];
 const text = (_, value) => (typeof value === "string" ? said(value) : value);
 modules["web/messages.js"].speak(%s);
 console.log(JSON.stringify(JSON.parse(%s, text)));
@@ -85,7 +85,7 @@ def test_the_page_says_in_a_language_what_python_says(tiny_model, run, translati
     with said_later() as sentences:
         later = json.dumps([html.content(one, Pack()) for one in all_runs])
     known = json.dumps(script_catalogue(language, sentences))
-    script = bundle("views/export/static/later.js", with_exports=True)
+    script = bundle("web/later.js", with_exports=True)
     said = json.loads(ran(script + SAY % (known, json.dumps(later))))
     with speaking(language):
         assert said == [html.content(one, Pack()) for one in all_runs]

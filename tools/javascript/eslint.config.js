@@ -21,6 +21,10 @@ const unsaid = [
 
 // A component is a function of state: Preact draws the page, and hooks listen. Files with exceptions:
 const BY_HAND = {
+  "browser/page/folder.js": "opens the page, before any component",
+  "browser/page/one_file.js": "reads its parts, before any component",
+  "browser/page/layout.js": "tells scripts of a mounted part, as Gradio's page does",
+  "browser/page/start.js": "mounts the page",
   "web/part.js": "the hook that hears the whole document",
   "web/declared.js": "reads what Python wrote into the page's head",
   "web/plots.js": "Plotly's box and script; saves a file",
@@ -77,7 +81,7 @@ export default [
     rules: { "no-restricted-syntax": "off" },
   },
   {
-    files: ["tests/static/*.js", "tests/browser_engine/*.js"],
+    files: ["tests/{static,static_page,browser_engine}/*.js"],
     languageOptions: { globals: globals.node },
   },
   {

@@ -34,7 +34,6 @@ export interface ModelConfig {
   d_model: number;
   n_heads: number;
   n_layers: number;
-  target_n_layers: number | null;
   d_ff: number;
   max_len: number;
   target_max_len: number | null;
@@ -257,7 +256,7 @@ export interface Watch {
 export interface Checkpoint {
   name: string;
   config: { model: object; metadata?: Record<string, any> };
-  tokenizer: TokenizerContent;
+  tokenizer: any;
   files: Iterable<ArrayBuffer> | AsyncIterable<ArrayBuffer>;
   kernel: BufferSource;
 }
@@ -287,17 +286,4 @@ export type ReplyMessage =
 export interface WorkerPort {
   postMessage(message: ReplyMessage): void;
   onmessage: ((event: { data: CallMessage }) => any) | null;
-}
-
-// ---- a tokenizer ----
-
-// Of another project's tokenizer: "tokenizer" in a checkpoint's metadata.
-export interface SpecialIds { start: number; ends: number[]; padding: number | null; mask: number | null }
-// tokenizer.json of the tokenizers library, as far as it is read.
-export interface TokenizerContent {
-  model: { type: string; vocab: Record<string, number>; merges: (string[] | string)[]; [option: string]: any };
-  added_tokens: { id: number; content: string; [option: string]: any }[];
-  normalizer: { type: string } | null;
-  pre_tokenizer: { type: string; [option: string]: any } | null;
-  post_processor: { type: string } | null;
 }

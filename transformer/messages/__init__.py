@@ -154,7 +154,7 @@ class _Later(str):
 @contextmanager
 def said_later() -> Iterator[set[str]]:
     """Write each call of `say` and its like instead of its text, for a script to say in any
-    language (views/export/static/later.js). Yields the sentences, as they are said."""
+    language (web/later.js). Yields the sentences, as they are said."""
     later = _Later(ENGLISH)
     with speaking(later):
         yield later.sentences

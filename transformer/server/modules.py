@@ -17,10 +17,11 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import brotli
 from anyio import to_thread
@@ -38,7 +39,7 @@ from transformer.views.export.bundle import bundle, needed_by
 from transformer.views.registry import VIEWS, own_views
 
 PACKAGE = Path(__file__).resolve().parent.parent
-FOLDERS = ("server/static", "web", "views")
+FOLDERS = ("server/static", "web", "views", "browser")
 TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 PREFIX = "modules/"
 MAIN = "server/static/main.js"
@@ -50,7 +51,7 @@ PHONE = "server/static/phone.js"
 STYLE = "server/static/style.css"
 # What components share, before their own.
 SHARED = ("web/theme.css", "server/static/pictures.css", "server/static/page.css")
-APART = "views/export/static/"  # of the pages that are exported
+APART = ("views/export/static/", "browser/")  # of pages without a server
 TELLING = (PACKAGE / "server" / "tour.toml", PACKAGE / "learning" / "exercises.py")
 FOREVER = "public, max-age=31536000, immutable"
 ROOT = re.compile("^:root(?= )", re.MULTILINE)  # a rule of the whole page
@@ -108,9 +109,18 @@ class Modules:
     @cached_property
     def assets(self) -> dict[str, Asset]:
         """By path in the package, with "/"."""
+        return self._files | _bundles(self.scripts) | {STYLE: _style_of(self._files)}
+
+    @cached_property
+    def scripts(self) -> dict[str, Script]:
+        """The bundles, in no language yet."""
+        return _scripts_of(self._files)
+
+    @cached_property
+    def _files(self) -> dict[str, Asset]:
         folders = {folder: PACKAGE / folder for folder in FOLDERS}
         folders |= {f"views/{view.folder.name}": view.folder for view in own_views()}
-        files = {
+        return {
             f"{name}/{path.relative_to(folder).as_posix()}": Asset(
                 plain=path.read_bytes(), type=TYPES[path.suffix], packed=_packed(path)
             )
@@ -118,7 +128,6 @@ class Modules:
             for path in sorted(folder.rglob("*"))
             if path.suffix in TYPES and path.is_file()
         }
-        return files | _bundles(files) | {STYLE: _style_of(files)}
 
     @cached_property
     def version(self) -> str:
@@ -183,9 +192,17 @@ def in_language(name: str, language: str) -> str:
     return name if language == ENGLISH else name.replace(".js", f".{language}.js")
 
 
-def _bundles(files: dict[str, Asset]) -> dict[str, Asset]:
-    """PAGE and LATER in every language: MAIN, where there is one, and every module with a `mount`,
-    and what they import, each once."""
+class Script(NamedTuple):
+    """A bundle of modules. text: has SENTENCES where a language's own are to be. says: which of a
+    language's sentences it may say."""
+
+    text: str
+    says: Callable[[frozenset[str]], frozenset[str]]
+
+
+def _scripts_of(files: Mapping[str, Asset]) -> dict[str, Script]:
+    """PAGE and LATER: MAIN, where there is one, and every module with a `mount`, and what they
+    import, each once; and PHONE."""
 
     def read(name: str) -> str:
         return files[name].plain.decode()
@@ -202,16 +219,21 @@ def _bundles(files: dict[str, Asset]) -> dict[str, Asset]:
     later = made(*filter(is_later, mounted), *opened, base="page", held=held)
     phone = made(PHONE) if PHONE in files else ""
     now, on_phone = _said_by(map(read, held)), _said_by([phone])
+    return {
+        PAGE: Script(page, lambda known: known & now),
+        LATER: Script(later, lambda known: known - now),
+        PHONE: Script(phone, lambda known: known & on_phone),
+    }
+
+
+def _bundles(scripts: Mapping[str, Script]) -> dict[str, Asset]:
+    """The scripts in every language."""
     texts = {}
-    for language in languages():
-        scripts = catalogue(language).scripts
-        for name, text, said in (
-            (PAGE, page, scripts & now),
-            (LATER, later, scripts - now),
-            (PHONE, phone, scripts & on_phone),
-        ):
+    for name, script in scripts.items():
+        for language in languages():
+            said = script.says(catalogue(language).scripts)
             own = f"speak({json_in_script(script_catalogue(language, said))});\n" if said else ""
-            texts[in_language(name, language)] = text.replace(SENTENCES, own, 1)
+            texts[in_language(name, language)] = script.text.replace(SENTENCES, own, 1)
     return {name: Asset(plain=text.encode(), type=TYPES[".js"]) for name, text in texts.items()}
 
 

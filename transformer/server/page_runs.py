@@ -193,8 +193,7 @@ def example_facts(service: Service, name: str) -> tuple[dict[str, Any], dict[str
 
 def windows_of(config: ModelConfig) -> list[int | None]:
     """The window of each layer's self-attention; None = it reads all."""
-    most = max(config.n_layers, config.output_n_layers)
-    return [config.window_of(layer) for layer in range(most)]
+    return [config.window_of(layer) for layer in range(config.n_layers)]
 
 
 def kinds_of(item: Run | Batch) -> list[dict[str, Any]]:

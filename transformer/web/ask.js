@@ -48,6 +48,9 @@ export const RUN_GONE = say(
     "looked at it for ten minutes. Press the button to make it again, or reload the " +
     "page, which brings back the same run and view.",
 );
+const NEEDS_SERVER = say(
+  "This page has no server, and only a server can answer this: make run starts one.",
+);
 
 const TIMES = 30; // attempts while a server regenerates many runs
 const PAUSE_MS = 1000;
@@ -159,15 +162,25 @@ const send = async (name, data) => {
     : answer.json();
 };
 
-/** @type {Record<string, (data: any) => any> | null} */
+/** @typedef {Record<string, (data: any, signal?: AbortSignal) => any>} Answers by endpoint */
+/** @type {Answers | null} */
 let own = null;
-// Answer requests in the page itself, by endpoint: for a saved page.
-/** @type {(answers: NonNullable<typeof own>) => void} */
+// Answer requests in the page itself: for a page without a server.
+/** @type {(answers: Answers) => void} */
 export const answerFrom = (answers) => void (own = answers);
+// What answers an endpoint in the page itself; null if a server does. Refuses what only a server can answer.
+/** @type {(name: string) => Answers[string] | null} */
+export const answeredHere = (name) => {
+  if (own && !own[name]) throw new Error(NEEDS_SERVER);
+  return own?.[name] ?? null;
+};
+
+export const hasServer = () => own === null;
 
 /** @type {(name: string, data: any) => Promise<any>} */
 const reply = async (name, data) => {
-  if (own) return own[name](data);
+  const here = answeredHere(name);
+  if (here) return here(data);
   const made = requestsFor(data);
   const giveUp = Date.now() + BUSY_MS;
   for (let times = 0; ;) {

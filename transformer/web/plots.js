@@ -9,28 +9,33 @@ import { page, showProblem } from "./store.js";
 
 // ---- Plotly, from this server, or in a saved page from its data ----
 
+/** @type {() => string | Promise<string>} */
 let source = () => new URL("./vendor/plotly-cartesian.min.js", import.meta.url).href;
 /** @type {any} */
 let loading = null;
 /** @type {any} */
 let library = null;
 
-// address(): its address in a saved page.
+// address(): its address in a page without a server.
+/** @type {(address: typeof source) => void} */
 export const takePlotlyFrom = (address) => (source = address);
 
 // A private reference: other pictures on a page may load another Plotly.
 export const loadPlotly = () => {
-  loading ??= new Promise((done, failed) => {
-    const script = document.createElement("script");
-    script.src = source();
-    script.onload = () => done((library = /** @type {any} */ (window).Plotly));
-    script.onerror = () => {
-      loading = null;
-      failed(new Error(say("A part of the page could not be loaded; reload the page.")));
-    };
-    document.head.append(script);
+  loading ??= fetchPlotly().catch(() => {
+    loading = null;
+    throw new Error(say("A part of the page could not be loaded; reload the page."));
   });
   return loading;
+};
+const fetchPlotly = async () => {
+  const script = document.createElement("script");
+  script.src = await source();
+  await new Promise((done, failed) => {
+    Object.assign(script, { onload: done, onerror: failed });
+    document.head.append(script);
+  });
+  return (library = /** @type {any} */ (window).Plotly);
 };
 
 // The library, null until it is loaded.

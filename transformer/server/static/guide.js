@@ -14,7 +14,7 @@ import {
   useAnswers,
   useFollowed,
 } from "../../web/card.js";
-import { ask, askedIn, LANGUAGE, lasting, takeLeft } from "../../web/ask.js";
+import { ask, askedIn, hasServer, LANGUAGE, lasting, takeLeft } from "../../web/ask.js";
 import { declared } from "../../web/declared.js";
 import { focusText } from "./gradio.js";
 import { opened } from "./header.js";
@@ -54,11 +54,12 @@ const Lesson = ({ name, title, about, minutes, checks }) => {
   if (done) facts.push(say("{done} of {all} solved", { done, all: checks }));
   const forTeacher = say("For the teacher");
   const guide = `lessons/${encodeURIComponent(name)}/teacher${askedIn("", LANGUAGE)}`;
+  const teacher = html`<a href=${guide} target="_blank"
+    aria-label=${say("{title}: {part}", { title, part: forTeacher })}>${forTeacher}</a>`;
   const open = trying(() => goToLesson(name));
   return html`<li class=${checks && done >= checks ? "solved" : ""}>
     <button type="button" class="lesson" onClick=${open}>${title}</button>
-    <span class="lesson-facts">${facts.join(" · ")} · <a href=${guide} target="_blank"
-      aria-label=${say("{title}: {part}", { title, part: forTeacher })}>${forTeacher}</a></span>
+    <span class="lesson-facts">${facts.join(" · ")}${hasServer() && [" · ", teacher]}</span>
     <p>${about}</p>
   </li>`;
 };

@@ -5,7 +5,7 @@ import { isOpening, reopen } from "./link.js";
 import "../../web/runs.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
 import "../../web/selection.js";
-import { SESSION, VISIT, session, storage } from "../../web/ask.js";
+import { SESSION, VISIT, answeredHere, session, storage } from "../../web/ask.js";
 import { controls, page, setQuery, emit, showWaiting } from "../../web/store.js";
 import { bindField, fields, setFields } from "../../web/fields.js";
 import { openTab, tabWanted, typed } from "./gradio.js";
@@ -27,7 +27,7 @@ window.onpagehide = () => {
   if (lost || isMoving || isUnfinished())
     storage?.setItem(KEPT, JSON.stringify({ typed: typed(), lost }));
   storage?.setItem(VISIT, session);
-  if (!lost && !isMoving) {
+  if (!lost && !isMoving && !answeredHere("leave")) {
     const headers = { [SESSION]: session };
     fetch("leave", { method: "POST", headers, keepalive: true }).catch(() => {});
   }

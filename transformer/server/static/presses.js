@@ -2,7 +2,7 @@
 // under way at a time, and one of batches: a new press ends the one before, and an example both. The answer is lines of
 // JSON, see server/presses.py.
 
-import { pause, post, refusal } from "../../web/ask.js";
+import { answeredHere, pause, post, refusal } from "../../web/ask.js";
 import { resetFields } from "../../web/fields.js";
 import { effect } from "../../web/preact.js";
 import { declared } from "../../web/declared.js";
@@ -122,17 +122,26 @@ const show = ({ before, tokens, batch, status }) => {
 const underway = { text: null, batch: null };
 
 // Gives what was wrong, or an empty text.
-/** @type {(answer: Response, take: (line: Line) => void) => Promise<string>} */
-const read = async (answer, take) => {
+/** @type {(lines: AsyncIterable<Line>, take: (line: Line) => void) => Promise<string>} */
+const read = async (lines, take) => {
   /** @type {Line | null} */
   let last = null;
-  for await (const line of linesOf(/** @type {any} */ (answer.body))) {
+  for await (const line of lines) {
     if (line.detail) return line.detail;
     last = line;
     show(line);
     take(line);
   }
   return !last || last.running || last.before ? LOST : "";
+};
+
+/** @type {(name: string, data: object, signal: AbortSignal, take: (line: Line) => void) => Promise<string>} */
+const problemOf = async (name, data, signal, take) => {
+  const here = answeredHere(name);
+  if (here) return read(here(data, signal), take).catch(({ message }) => message);
+  const answer = await heard(post(name, data, { signal })).catch(() => null);
+  if (!answer) return LOST;
+  return answer.ok ? read(linesOf(/** @type {any} */ (answer.body)), take) : refusal(answer);
 };
 
 // Ask the server; take(line) is given each line once it is shown. Returns whether the answer was complete.
@@ -145,9 +154,7 @@ export const press = async (name, data, take = () => {}) => {
   }
   const mine = new AbortController();
   underway[kind] = mine;
-  const answer = await heard(post(name, data, { signal: mine.signal })).catch(() => null);
-  const said = answer && (answer.ok ? read(answer, take) : refusal(answer));
-  const problem = (await said) ?? LOST;
+  const problem = await problemOf(name, data, mine.signal, take);
   if (underway[kind] !== mine) return false; // another press has ended it
   underway[kind] = null;
   if (kind === "text") setWriting(null);
@@ -197,4 +204,5 @@ export const readBatch = (hidden = true) =>
 export const toggleMask = () => readBatch(!page.batch.padding_hidden);
 
 // What is written by now becomes the run.
-export const stop = () => void post("stop", {}).catch(() => {});
+export const stop = () =>
+  void (answeredHere("stop") ?? (() => post("stop", {}).catch(() => {})))({});

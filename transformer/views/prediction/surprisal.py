@@ -104,6 +104,7 @@ def surprisal(run: Run) -> go.Figure:
             "labels": list(labels),
             "probabilities": [None if b is None else 2.0**-b for b in each],
             "given": _n_given(run),
+            "colours": {"given": colours.muted, "generated": colours.accent},
             "first": run.trace_start,
             "summary": found,
         },

@@ -29,8 +29,8 @@ import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
 import { Attention } from "../../attention/attention.js";
 import { Worked } from "../../attention/attention_math.js";
-import { flowWeights, packBits } from "./flow.js";
-import { said } from "./later.js";
+import { flowWeights, packBits } from "../../../web/flow.js";
+import { said } from "../../../web/later.js";
 import { filled, flatAtlas, flatOf, gunzip, unpack } from "./pack.js";
 
 // ---- a whole picture of a run with its words: drawn at once, or when it is opened ----

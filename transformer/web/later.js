@@ -1,7 +1,7 @@
 // Says the texts of a saved page, whose data has the calls of Python's `say` and its like in place of their texts:
 // see `said_later` of transformer/messages. A call's arguments may hold others.
 
-import { capital, known, numeral, say, sayN } from "../../../web/messages.js";
+import { capital, known, numeral, say, sayN } from "./messages.js";
 
 const CALL = /\ue000([^\ue000\ue002]*)\ue002/g;
 

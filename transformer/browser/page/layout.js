@@ -1,0 +1,206 @@
+// The page without Gradio: what Gradio's own description of it holds (transformer/static.py), in elements of the same
+// names, so that the page's style and scripts fit both. Its events are scripts alone, see server/components.py.
+
+import { html, signal, useLayoutEffect, useRef, useState } from "../../web/preact.js";
+
+/**
+ * @typedef {object} Described a component or a group of them
+ * @property {string} type Gradio's name of it
+ * @property {number} id
+ * @property {string} [name] of its element
+ * @property {string} [classes]
+ * @property {Record<string, any>} props
+ * @property {{ module: string, mount: string, bundle: string }} [script] that draws it
+ * @property {Described[]} children
+ */
+/** @typedef {{ targets: [number, string][], inputs: number[], outputs: number[], js: (...values: any[]) => any, then: Event[] }} Event */
+
+/** @type {Map<number, { value: any }>} signals of the components' properties */
+const parts = new Map();
+/** @type {Event[]} */
+let events = [];
+
+/** @type {(id: number) => Record<string, any>} */
+const propsOf = (id) => parts.get(id)?.value ?? {};
+
+/** @type {(event: Event) => Promise<void>} */
+const run = async ({ inputs, outputs, js, then }) => {
+  const result = await js(...inputs.map((id) => propsOf(id).value));
+  const given = outputs.length === 1 ? [result] : (result ?? []);
+  outputs.forEach((id, place) => change(id, given[place]));
+  for (const next of then) await run(next);
+};
+/** @type {(id: number, name: string) => void} */
+const fire = (id, name) => {
+  for (const event of events)
+    if (event.targets.some(([of, on]) => of === id && on === name)) void run(event);
+};
+// Set a component's value, or the properties of an update of Gradio's.
+/** @type {(id: number, given: any) => void} */
+const change = (id, given) => {
+  const { __type__: type, ...update } = given?.__type__ ? given : { __type__: "", value: given };
+  const part = parts.get(id);
+  if (!part || (type && !Object.keys(update).length)) return;
+  const before = part.value;
+  part.value = { ...before, ...update };
+  if ("value" in update && update.value !== before.value) fire(id, "change");
+};
+// A visitor has set it.
+/** @type {(id: number, value: any) => void} */
+const enter = (id, value) => {
+  change(id, value);
+  fire(id, "input");
+};
+
+// ---- controls ----
+
+/** @type {(label: string, control: any) => any} */
+const labelled = (label, control) =>
+  html`<label class="block-label"><span class="block-info">${label}</span>${control}</label>`;
+/** @type {(choices: [string, any][], value: any) => any} */
+const optionsOf = (choices, value) =>
+  choices.map(
+    ([words, one]) => html`<option value=${one} selected=${one === value}>${words}</option>`,
+  );
+
+/** @type {Record<string, (props: Record<string, any>, id: number) => any>} */
+const CONTROLS = {
+  textbox: ({ label, value, lines }, id) => {
+    const press = (event) => {
+      if (event.key !== "Enter" || event.shiftKey || lines > 1) return;
+      event.preventDefault();
+      fire(id, "submit");
+    };
+    return labelled(
+      label,
+      html`<textarea rows=${lines} value=${value} onInput=${({ target }) => enter(id, target.value)} onKeyDown=${press} />`,
+    );
+  },
+  number: ({ label, value, step }, id) => {
+    const take = ({ target }) => enter(id, target.value === "" ? null : Number(target.value));
+    return labelled(
+      label,
+      html`<input type="number" step=${step ?? "any"} value=${value ?? ""} onChange=${take} />`,
+    );
+  },
+  slider: ({ label, value, minimum, maximum, step }, id) => {
+    const range = { min: minimum ?? 0, max: maximum, step, value };
+    const take = ({ target }) => enter(id, Number(target.value));
+    return html`<div class="head">${labelled(label, html`<input type="number" ...${range} onChange=${take} />`)}</div>
+      <input type="range" aria-label=${label} ...${range} onInput=${take} />`;
+  },
+  radio: ({ label, choices, value }, id) =>
+    html`<fieldset><legend class="block-info">${label}</legend><div class="wrap">${choices.map(
+      ([words, one]) => html`<label class=${one === value ? "selected" : ""}>
+        <input type="radio" name=${`radio-${id}`} value=${one} checked=${one === value} onChange=${() => enter(id, one)} /><span>${words}</span></label>`,
+    )}</div></fieldset>`,
+  dropdown: ({ label, choices, value, container }, id) => {
+    const take = ({ target }) => enter(id, target.value);
+    const menu = html`<select aria-label=${label} value=${value} onChange=${take}>${optionsOf(choices ?? [], value)}</select>`;
+    return container === false ? menu : labelled(label, menu);
+  },
+  markdown: ({ value }) => html`<div class="prose" dangerouslySetInnerHTML=${{ __html: value }} />`,
+};
+
+/** @type {(props: Described) => any} */
+const Control = ({ type, id, name, classes = "" }) =>
+  html`<div class=${`block ${classes}`} id=${name}>${CONTROLS[type](propsOf(id), id)}</div>`;
+
+/** @type {(props: Described) => any} */
+const Button = ({ id, name }) => {
+  const { value, variant, size, interactive } = propsOf(id);
+  const isOff = interactive === false;
+  return html`<button id=${name} class=${`${variant ?? "secondary"} ${size}`} ...${isOff ? { disabled: true } : {}}
+    onClick=${() => fire(id, "click")}>${value}</button>`;
+};
+
+// What a script of the page draws; see web/part.js.
+/** @type {(props: Described) => any} */
+const Scripted = ({ id, name, script }) => {
+  const box = useRef(/** @type {any} */ (null));
+  const mount = async () => {
+    const { modules } = await import(script?.bundle ?? "page");
+    const trigger = (/** @type {string} */ event) => fire(id, event);
+    const [, of] = script?.mount.split(".") ?? [];
+    const mounted = modules[script?.module ?? ""].mount;
+    const props = propsOf(id);
+    (of ? mounted[of] : mounted)({
+      element: box.current,
+      props: Object.assign(props, props.props),
+      trigger,
+    });
+    document.dispatchEvent(new CustomEvent("mounted", { detail: box.current }));
+  };
+  useLayoutEffect(() => void mount(), []);
+  return html`<div class="block" id=${name}><div class="html-container">
+    <div ref=${box} dangerouslySetInnerHTML=${{ __html: "<div></div>" }} />
+  </div></div>`;
+};
+
+// ---- what holds others ----
+
+/** @type {(props: { children: Described[] }) => any} */
+const Parts = ({ children }) => children.map((one) => html`<${Part} key=${one.id} of=${one} />`);
+
+/** @type {(props: Described) => any} */
+const Accordion = ({ name, id, children }) => {
+  const [isOpen, setOpen] = useState(false);
+  return html`<div class="block accordion" id=${name}>
+    <button class="label-wrap" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}><span>${propsOf(id).label}</span><span class="icon">${isOpen ? "▾" : "▸"}</span></button>
+    <div class="column gap" hidden=${!isOpen}><${Parts} children=${children} /></div>
+  </div>`;
+};
+
+/** @type {(props: Described) => any} */
+const Tabs = ({ children }) => {
+  const [open, setOpen] = useState(children[0]);
+  const opened = useRef(new Set());
+  opened.current.add(open.id);
+  useLayoutEffect(() => fire(open.id, "select"), [open.id]);
+  const nameOf = (/** @type {Described} */ one) => propsOf(one.id).id;
+  const press = (event) => {
+    const steps = { ArrowRight: 1, ArrowLeft: -1 };
+    if (!(event.key in steps)) return;
+    const all = [...event.currentTarget.children];
+    const next = all.indexOf(event.target) + steps[event.key];
+    all[(next + all.length) % all.length].focus();
+  };
+  const button = (
+    /** @type {Described} */ one,
+  ) => html`<button role="tab" data-tab-id=${nameOf(one)} id=${`tab-${nameOf(one)}`}
+    class=${one === open ? "selected" : ""} aria-selected=${String(one === open)} tabindex=${one === open ? 0 : -1} aria-controls=${`panel-${nameOf(one)}`}
+    onClick=${() => setOpen(one)}>${propsOf(one.id).label}</button>`;
+  const panel = (
+    /** @type {Described} */ one,
+  ) => html`<div class="tabitem" role="tabpanel" id=${`panel-${nameOf(one)}`} aria-labelledby=${`tab-${nameOf(one)}`} key=${one.id}
+    hidden=${one !== open}><div class="column gap">${opened.current.has(one.id) && html`<${Parts} children=${one.children} />`}</div></div>`;
+  return html`<div class="tabs">
+    <div class="tab-wrapper"><div class="tab-container" role="tablist" onKeyDown=${press}>${children.map(button)}</div></div>
+    ${children.map(panel)}
+  </div>`;
+};
+
+/** @type {Record<string, any>} */
+const GROUPS = { tabs: Tabs, accordion: Accordion, button: Button, html: Scripted };
+/** @type {(props: { of: Described }) => any} */
+const Part = ({ of }) => {
+  const { type, name, classes = "", children } = of;
+  if (type in GROUPS) return html`<${GROUPS[type]} ...${of} />`;
+  if (type in CONTROLS) return html`<${Control} ...${of} />`;
+  const kind = type === "group" ? "styler" : `${type} gap`;
+  return html`<div class=${`${kind} ${classes}`} id=${name}><${Parts} children=${children} /></div>`;
+};
+
+/** @type {(one: Described) => void} */
+const keep = (one) => {
+  parts.set(one.id, signal(one.props));
+  one.children.forEach(keep);
+};
+const MAIN = ["main", "fillable", "column", "gap"].join(" "); // Gradio's names
+// The whole layout as an element.
+/** @type {(layout: Described[], happens: Event[]) => any} */
+export const pageOf = (layout, happens) => {
+  events = happens;
+  layout.forEach(keep);
+  return html`<div class="gradio-container"><main class=${MAIN}><${Parts} children=${layout} /></main></div>`;
+};

@@ -1,0 +1,41 @@
+// The texts that transformer/static.py makes of files, for a page that is one file: gzip, 13 bits in two of 91 characters.
+
+const CODES = new Uint8Array(128);
+Array.from({ length: 94 }, (_, at) => at + 33)
+  .filter((code) => !`<&"`.includes(String.fromCharCode(code)))
+  .forEach((code, at) => (CODES[code] = at));
+
+/** @type {(text: string) => Uint8Array<ArrayBuffer>} */
+const bytesOf = (text) => {
+  const bytes = new Uint8Array(Math.floor((13 * (text.length - 1)) / 16));
+  let bits = 0;
+  let count = 0;
+  let to = 0;
+  for (let at = 1; at < text.length; at += 2) {
+    bits = (bits << 13) | (91 * CODES[text.charCodeAt(at)] + CODES[text.charCodeAt(at + 1)]);
+    for (count += 13; count >= 8; count -= 8) bytes[to++] = bits >> (count - 8);
+    bits &= (1 << count) - 1;
+  }
+  return bytes.subarray(0, bytes.length - Number(text[0])); // first, how many are too many
+};
+
+/** @type {(bytes: BufferSource) => Promise<ArrayBuffer>} */
+export const unzipped = (bytes) => {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).arrayBuffer();
+};
+/** @type {(text: string) => Promise<ArrayBuffer>} */
+export const unpacked = (text) => unzipped(bytesOf(text));
+
+// Bytes of which all first ones of float16 came before all second ones, in their order.
+/** @type {(planes: ArrayBuffer) => ArrayBuffer} */
+export const joined = (planes) => {
+  const half = planes.byteLength / 2;
+  const from = new Uint8Array(planes);
+  const to = new Uint8Array(planes.byteLength);
+  for (let at = 0; at < half; at += 1) {
+    to[2 * at] = from[at];
+    to[2 * at + 1] = from[half + at];
+  }
+  return to.buffer;
+};

@@ -1,0 +1,50 @@
+// The worker in which a page's networks run: loads models, makes runs and answers questions about them.
+
+import { said } from "../web/later.js";
+import { Model } from "./model.js";
+import { joined, unpacked, unzipped } from "./page/packed.js";
+import { questions } from "./questions/every.js";
+import { Runs } from "./runs.js";
+import { serve } from "./worker.js";
+
+/** @typedef {Record<string, any>} Data */
+
+const runs = new Runs();
+
+// A file is its bytes, or the text that a page in one file holds.
+/** @type {(file: ArrayBuffer | string) => Promise<ArrayBuffer>} */
+const bytesOf = async (file) => (typeof file === "string" ? joined(await unpacked(file)) : file);
+/** @type {(bytes: ArrayBuffer, of?: (text: string) => string) => any} */
+const parsed = (bytes, of = String) => {
+  const text = new TextDecoder().decode(bytes).replace(/\0$/, ""); // of an odd number of bytes
+  return JSON.parse(text, (_, value) => (typeof value === "string" ? of(value) : value));
+};
+
+/** @type {(data: Data) => Promise<void>} */
+const load = async ({ model: name, kernel, files, facts, batch }) => {
+  const weights = Object.keys(files).filter((file) => file.endsWith(".safetensors"));
+  const [config, tokenizer, frames] = await Promise.all(
+    ["config.json", "tokenizer.json", "frames.json.gz"].map((file) => bytesOf(files[file])),
+  );
+  async function* contents() {
+    for (const file of weights) yield await bytesOf(files[file]);
+  }
+  const checkpoint = { name, config: parsed(config), tokenizer: parsed(tokenizer) };
+  const model = await Model.load({ ...checkpoint, files: contents(), kernel });
+  runs.add(Object.assign(model, { frames: parsed(await unzipped(frames), said) }), facts, batch);
+};
+
+/** @type {(name: string) => (data: Data) => any} */
+const answered = (name) => (data) => {
+  const of = data.model === undefined ? data : { run: `run of ${data.model}` };
+  return questions[name](runs.itemOf(of), data, runs.rowsOf(data));
+};
+serve({
+  ...Object.fromEntries(Object.keys(questions).map((name) => [name, answered(name)])),
+  load,
+  runs: (data, { progress, signal }) => runs.write(data, progress, signal),
+  batches: (data, { progress }) => runs.readBatch(data, progress),
+  kept: ({ runs: ids }) => ({
+    kept: ids.map((/** @type {string} */ id) => runs.kept.has(id)),
+  }),
+});

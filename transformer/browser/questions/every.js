@@ -1,0 +1,15 @@
+// Every question that the network in the browser answers, by name: of a run (or a row of a batch), what is asked, and all rows.
+
+import { answers as attention } from "./attention.js";
+import { answers as journey } from "./journey.js";
+import { answers as masks } from "./masks.js";
+import { answers as patching } from "./patching.js";
+import { answers as positions } from "./positions.js";
+import { answers as prediction } from "./prediction.js";
+import { answers as whatif } from "./whatif.js";
+
+/** @type {Record<string, (item: any, data: any, rows: any[]) => any>} */
+export const questions = {
+  ...{ ...journey, ...attention, ...masks, ...positions },
+  ...{ ...prediction, ...whatif, ...patching },
+};

@@ -1,0 +1,188 @@
+// The questions about positions, each answered as the Python function of its name (views/positions).
+
+import { numeral, say } from "../../web/messages.js";
+import { frameOf, label, namedAxis, tokenAxis } from "../frames.js";
+import { largest } from "../sampling.js";
+import { boundOf } from "./places.js";
+
+/**
+ * @typedef {import("../item.js").Item} Item
+ * @typedef {import("../text.js").Text} Text
+ * @typedef {import("../types.d.ts").Intervention} Intervention
+ * @typedef {Record<string, any>} Data
+ * @typedef {{ stack: string, kind: string, layer: number }} Site
+ */
+
+/** @type {(item: Item, data: Data) => { stack: "encoder" | "decoder", table: Float32Array[], used: number }} */
+const tableOf = (item, { stack = item.facts.stacks[item.facts.stacks.length - 1] }) => {
+  const { positions: rowAt, maxLen } = /** @type {any} */ (item.model.network.stacks)[stack];
+  const table = Array.from({ length: maxLen }, (_, at) => rowAt(at));
+  return { stack, table, used: item.labelsOf(stack).length };
+};
+/** @type {(item: Item, data: Data) => Data} */
+const positions = (item, data) => {
+  const { which = "matrix", dimensions } = data;
+  const { stack, table, used } = tableOf(item, data);
+  const figure = frameOf(item, which);
+  const { layout } = figure;
+  Object.assign(layout.meta, { stack, used });
+  const rows = table.length;
+  if (which === "curves") {
+    const [first] = figure.data;
+    const x = Int32Array.from({ length: rows }, (_, at) => at);
+    const [colours, dashes] = [CURVES, DASHES];
+    figure.data = dimensions.map(
+      (/** @type {number} */ dimension, /** @type {number} */ order) => ({
+        ...first,
+        ...{
+          x,
+          y: Float32Array.from(table, (row) => row[dimension]),
+          name: say("dimension {dimension}", { dimension }),
+        },
+        line: {
+          ...first.line,
+          color: colours[order % colours.length],
+          dash: dashes[Math.floor(order / colours.length) % dashes.length],
+        },
+      }),
+    );
+    layout.shapes[0].x1 = used - 0.5;
+    return { figure };
+  }
+  const [cells] = figure.data;
+  if (which === "matrix") {
+    const bound = Math.max(...table.map((row) => boundOf(row, 0))) || 1;
+    Object.assign(cells, { z: table, zmin: -bound, zmax: bound });
+    Object.assign(layout.shapes[0], { y0: used - 0.5, y1: used - 0.5 });
+    Object.assign(layout.annotations[0], {
+      y: used - 0.5,
+      yanchor: used < 0.9 * rows ? "top" : "bottom",
+    });
+    return { figure };
+  }
+  const units = table.map((row) => {
+    const length = Math.sqrt(row.reduce((sum, one) => sum + one * one, 0)) || 1;
+    return row.map((one) => one / length);
+  });
+  cells.z = units.map((a) =>
+    Float32Array.from(units, (b) => a.reduce((sum, one, at) => sum + one * b[at], 0)),
+  );
+  Object.assign(layout.shapes[0], { x1: used - 0.5, y1: used - 0.5 });
+  return { figure };
+};
+// As views/positions/encodings.py.
+const CURVES = ["rgb(0,114,178)", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
+const DASHES = ["solid", "dash", "dot", "dashdot"];
+
+const PARTS = ["token", "position", "sum"];
+const COLOURED = 0.995; // quantile at the ends of the colours
+const [ROW_PX, LEAST_PX, MOST_PX] = [19, 90, 520];
+/** @type {(values: Float32Array, share: number) => number} */
+const quantile = (values, share) => {
+  const sorted = values.slice().sort();
+  const at = share * (sorted.length - 1);
+  const low = Math.floor(at);
+  return sorted[low] + (at - low) * ((sorted[low + 1] ?? sorted[low]) - sorted[low]);
+};
+/** @type {(item: Item, data: Data) => Data} */
+const inputs = (item, data) => {
+  const { stack, table } = tableOf(item, data);
+  const { text, model } = item;
+  const labels = item.labelsOf(stack);
+  const ids = stack === item.facts.stack ? text.ids : text.source;
+  const of = /** @type {any} */ (model.network.stacks[stack]);
+  const token = ids.map((id) => model.network.embedded(of, id));
+  const position = ids.map((_, at) => table[text.positionOf(stack, at)]);
+  const sum = token.map((row, at) => row.map((one, i) => one + position[at][i]));
+  /** @type {Record<string, Float32Array[]>} */
+  const parts = { token, position, sum };
+  const meanLength = (/** @type {Float32Array[]} */ rows) =>
+    rows.reduce((all, row) => all + Math.sqrt(row.reduce((s, one) => s + one * one, 0)), 0) /
+    rows.length;
+  const every = Float32Array.from(
+    PARTS.flatMap((name) => parts[name].flatMap((row) => [...row])),
+    Math.abs,
+  );
+  const bound = quantile(every, COLOURED) || 1;
+  const strips = frameOf(item, "strips");
+  strips.data.forEach((/** @type {any} */ trace, /** @type {number} */ at) =>
+    Object.assign(trace, { z: parts[PARTS[at]], zmin: -bound, zmax: bound }),
+  );
+  strips.layout.height = Math.min(MOST_PX, Math.max(LEAST_PX, ROW_PX * ids.length)) + 72 + 90;
+  tokenAxis(strips.layout.yaxis, labels);
+  Object.assign(strips.layout.meta, { stack, row_labels: labels });
+  strips.layout.annotations.forEach((/** @type {any} */ one, /** @type {number} */ at) => {
+    const name = numeral(meanLength(parts[PARTS[at]]).toFixed(2));
+    one.text = say("{titles}, mean length {name}", {
+      titles: strips.layout.meta.headings[at],
+      name,
+    });
+  });
+  const last = ids.length - 1;
+  const chosen =
+    data.position === null || data.position === undefined || data.position > last
+      ? last
+      : data.position;
+  const one = frameOf(item, "token");
+  one.data.forEach((/** @type {any} */ trace, /** @type {number} */ at) => {
+    const y = parts[PARTS[at]][chosen];
+    Object.assign(trace, { x: Int32Array.from(y, (_, place) => place), y });
+  });
+  Object.assign(one.layout.meta, { stack, position: chosen, token: labels[chosen] });
+  const difference = Math.max(
+    ...sum.map((row, at) =>
+      row.reduce(
+        (most, value, i) => Math.max(most, Math.abs(value - text.streamAt(0, at, stack)[i])),
+        0,
+      ),
+    ),
+  );
+  return {
+    ...{ strips, token: one, position: chosen, label: labels[chosen], difference },
+    lengths: Object.fromEntries(PARTS.map((name) => [name, meanLength(parts[name])])),
+    normalised: Boolean(model.config.norm_embeddings),
+  };
+};
+
+const N_NEAREST = 10;
+/** @type {(item: Item, data: Data) => Data} */
+const nearestTokens = (item, { position }) => {
+  const { model, facts } = item;
+  const { network, tokenizer } = model;
+  const place = position ?? facts.n_prompt - 1;
+  const own = facts.ids[place];
+  const vector = (/** @type {number} */ id) => network.embedded(network.last, id);
+  const norm = (/** @type {Float32Array} */ row) =>
+    Math.sqrt(row.reduce((sum, one) => sum + one * one, 0)) || 1;
+  const mine = vector(own);
+  const cosines = Float32Array.from(
+    { length: network.vocabularyOf(network.last.name) },
+    (_, id) => {
+      const other = vector(id);
+      return other.reduce((sum, one, i) => sum + one * mine[i], 0) / (norm(other) * norm(mine));
+    },
+  );
+  cosines[own] = -Infinity;
+  const ids = largest(cosines, N_NEAREST);
+  const labels = ids.map((id) => tokenizer.label(id));
+  const values = [1, ...ids.map((id) => cosines[id])];
+  const figure = frameOf(item, "nearest");
+  const { layout, data: [bars] } = figure; // prettier-ignore
+  const [muted, accent] = bars.marker.color;
+  Object.assign(bars, {
+    x: values,
+    y: values.map((_, at) => at),
+    text: values.map((one) => numeral(one.toFixed(2))),
+  });
+  bars.marker.color = values.map((_, at) => (at ? accent : muted));
+  layout.xaxis.range = [Math.min(0, ...values), 1.1];
+  namedAxis(layout.yaxis, [
+    `<b>${label(facts.labels[place])}</b>`,
+    ...labels.map((one) => label(one)),
+  ]);
+  layout.yaxis.range = [values.length - 0.4, -0.6];
+  layout.height = 140 + 32 * values.length;
+  return { figure, position: place, labels, cosines: values.slice(1) };
+};
+
+export const answers = { positions, inputs, nearest_tokens: nearestTokens };

@@ -1,0 +1,237 @@
+// Runs and batches of the page in the browser: how they are made from its requests, and their facts, as server/presses.py
+// and server/page_runs.py.
+
+import { numeral, say, sayN } from "../web/messages.js";
+import { wordsOf } from "./intervention_words.js";
+import { Item, rowsOf } from "./item.js";
+import { LIMITS, methodWords, requestOf } from "./requests.js";
+import { softmax } from "./sampling.js";
+import { Text } from "./text.js";
+
+/**
+ * @typedef {import("./item.js").Model} Model
+ * @typedef {import("./types.d.ts").Step} Step
+ * @typedef {import("./types.d.ts").Generation} Generation
+ * @typedef {Record<string, any>} Data
+ */
+
+const KEPT = 64; // runs and batches, the newest
+
+/** @type {Record<string, () => string>} */
+const STOPPED = {
+  end: () => say("The model ended its text."),
+  cancelled: () => say("You stopped it."),
+  read: () => say("It was read; nothing was generated."),
+};
+/** @type {(written: Generation, took: number) => string} */
+const outcome = ({ steps, search, stopped, ids, nPrompt }, took) => {
+  const n = search ? ids.length - nPrompt : steps.length;
+  const time =
+    took < 1000
+      ? say("{seconds} ms", { seconds: took.toFixed(0) })
+      : `${numeral((took / 1000).toFixed(1))} s`;
+  const tokens = sayN("{n} token", "{n} tokens", n);
+  const went = say("{tokens} in {took}.", { tokens, took: time });
+  return [went, STOPPED[stopped]?.()].filter(Boolean).join(" ");
+};
+
+export class Runs {
+  constructor() {
+    /** @type {Map<string, Item | Item[]>} runs, and the rows of batches */
+    this.kept = new Map();
+    /** @type {Map<string, { model: Model, facts: Data, batch: Data }>} loaded, with their stored examples */
+    this.models = new Map();
+    this.count = 0;
+  }
+
+  /** @param {string} name @param {Item | Item[]} item */
+  keep(name, item) {
+    this.kept.set(name, item);
+    const others = [...this.kept.keys()].filter((key) => !key.startsWith("run of "));
+    if (others.length > KEPT) this.kept.delete(others[0]);
+  }
+
+  // The run, or the row of a batch, that a question is about.
+  /** @param {Data} data @returns {Item} */
+  itemOf({ run, batch, row = 0 }) {
+    const item = this.kept.get(run ?? batch);
+    if (!item)
+      throw new Error(
+        say("This page no longer keeps this run: press the button to make it again."),
+      );
+    return Array.isArray(item) ? item[row] : item;
+  }
+
+  // The rows of a batch that a question is about.
+  /** @param {Data} data @returns {Item[]} */
+  rowsOf({ batch, run }) {
+    const item = this.kept.get(batch ?? run);
+    return Array.isArray(item) ? item : [];
+  }
+
+  // Take a model with its stored run, which is read here.
+  /** @param {Model} model @param {Data} facts @param {Data} batch */
+  add(model, facts, batch) {
+    this.models.set(model.name, { model, facts, batch });
+    const text = new Text(model.network, { source: this._sourceOf(model, facts) });
+    const { ids, trace_start: start } = facts;
+    text.read(ids.slice(start, start + model.network.last.maxLen));
+    this.keep(facts.run, new Item(model, text, facts, start));
+    this.keep(batch.batch, rowsOf(model, batch.texts, batch.outputs, []));
+  }
+
+  /** @param {Model} model @param {Data} facts @returns {number[] | undefined} */
+  _sourceOf(model, { text, source_labels: labels }) {
+    return labels.length ? model.prepare(text).source : undefined;
+  }
+
+  // ---- a run ----
+
+  // The lines of a press of the button: the text as far as it is written, then the run.
+  /** @param {Data} data @param {(line: Data) => void} tell @param {AbortSignal} signal */
+  async write({ model: name, ...data }, tell, signal) {
+    const { model, facts } = /** @type {any} */ (this.models.get(name));
+    const reads = facts.stack === "encoder";
+    const { request, asked } = requestOf(data, reads);
+    const began = performance.now();
+    const prepared = model.prepare(request.text);
+    const ids = [...prepared.ids];
+    const probabilities = [];
+    const shared = { source: prepared.source, nPrompt: ids.length };
+    const progress = () => ({
+      tokens: { ...this._written(model, ids, shared, probabilities), run: null, state: "running" },
+      status: { kind: "busy", text: say("Generating …") },
+      running: true,
+    });
+    tell(progress());
+    const onStep = (/** @type {Step} */ { token, probability }) => {
+      ids.push(token);
+      probabilities.push(probability);
+      tell(progress());
+    };
+    const written = await model.generate(request, { onStep, signal });
+    const made = this._factsOf(model, facts, asked, written);
+    this.keep(made.run, new Item(model, written.text, made, written.start));
+    const status = { kind: "done", text: outcome(written, performance.now() - began) };
+    tell({ tokens: made, status, running: false });
+  }
+
+  /** @type {(model: Model, ids: number[], prompt: { source: number[], nPrompt: number }, probabilities: number[]) => Data} */
+  _written({ tokenizer, network }, ids, { source, nPrompt }, probabilities) {
+    const special = (/** @type {number[]} */ all) =>
+      all.flatMap((id, at) => (tokenizer.special.has(id) ? [at] : []));
+    const labels = (/** @type {number[]} */ all) => all.map((id) => tokenizer.label(id));
+    return {
+      ...{ stack: network.last.name, labels: labels(ids), source_labels: labels(source) },
+      ...{ special: special(ids), source_special: special(source), n_prompt: nPrompt },
+      probabilities: [...probabilities],
+    };
+  }
+
+  /** @param {Model} model @param {Data} example @param {Data} asked @param {Generation} written @returns {Data} */
+  _factsOf(
+    model,
+    example,
+    asked,
+    { text: read, ids, source, nPrompt, steps, search, start, stopped },
+  ) {
+    const { tokenizer, network } = model;
+    const { alter = [], forced_tokens: forced = [], text, ...settings } = asked;
+    const opening = { ...example.opening };
+    delete opening.read; // a place in the example
+    const isEncoder = network.last.name === "encoder";
+    const probabilities = search
+      ? ids.slice(nPrompt).map((id, at) => softmax(read.logitsAt(nPrompt - 1 + at))[id])
+      : steps.map(({ probability }) => probability);
+    const early = stopped === "cancelled" && !search && { length: Math.max(1, steps.length) };
+    return {
+      ...example, // what belongs to the model
+      ...this._written(model, ids, { source, nPrompt }, probabilities),
+      ...{ run: `${(this.count += 1)} of ${model.name}`, state: "done", example: false, opening },
+      ...{ text, ids, stopped, trace_start: start, forced_tokens: forced },
+      hidden: ids.flatMap((id, at) => (id === tokenizer.mask ? [at] : [])),
+      last_read: this._lastRead(model, ids, start),
+      how: stopped === "read" ? say("only read") : methodWords(settings),
+      seed: settings.method === "sample" && settings.temperature ? settings.seed : null,
+      interventions: alter.map((/** @type {any} */ one) => ({ is: one, says: wordsOf(one) })),
+      hypotheses: (search?.hypotheses ?? []).map(({ ids: tokens, ...one }) => ({
+        ...{ text: tokenizer.decode(tokens), n_tokens: tokens.length, ...one },
+      })),
+      request: isEncoder ? { model: model.name, text } : { model: model.name, ...asked, ...early },
+    };
+  }
+
+  // The place that is shown first, as last_read of inference/loaded.py.
+  /** @type {(model: Model, ids: number[], start: number) => number} */
+  _lastRead({ tokenizer, network }, ids, start) {
+    if (network.last.name === "encoder") {
+      const hidden = ids.findIndex((id) => id === tokenizer.mask);
+      const first = ids.findIndex((id) => !tokenizer.special.has(id));
+      return Math.max(0, hidden < 0 ? first : hidden);
+    }
+    const last = Math.min(ids.length, start + network.last.maxLen) - 1;
+    return last - Number(last > start && tokenizer.ends.has(ids[last]));
+  }
+
+  // ---- a batch ----
+
+  /** @param {Data} data @param {(line: Data) => void} tell */
+  async readBatch({ model: name, lines, bare }, tell) {
+    const { model, batch } = /** @type {any} */ (this.models.get(name));
+    const texts = lines
+      .split("\n")
+      .map((/** @type {string} */ one) => one.trim())
+      .filter(Boolean);
+    if (!texts.length) throw new Error(say("the text is empty: write something in it first"));
+    if (texts.length > LIMITS.texts)
+      throw new Error(
+        say("a batch must have from 1 to {most} texts; got {got}", {
+          most: LIMITS.texts,
+          got: texts.length,
+        }),
+      );
+    const isTranslator = model.config.family === "encoder-decoder";
+    const outputs = [];
+    for (const text of isTranslator ? texts : []) {
+      const { ids, nPrompt } = await model.generate({ text, max_new_tokens: 64, temperature: 0 });
+      outputs.push(model.textOf({ text }, ids.slice(nPrompt)));
+    }
+    const alter = bare
+      ? batch.kinds.map(({ stack, kind }) => ({ type: "mask", stack, kind, without: ["padding"] }))
+      : [];
+    const rows = rowsOf(model, texts, outputs, alter);
+    const id = `${(this.count += 1)} of ${model.name}`;
+    this.keep(id, rows);
+    const lengths = rows.map(
+      ({ facts }) => facts.n_text[model.config.family === "decoder" ? "decoder" : "encoder"],
+    );
+    const facts = {
+      ...batch,
+      batch: id,
+      padding_hidden: !bare,
+      texts,
+      outputs,
+      lengths,
+      example: false,
+    };
+    const length = (/** @type {number} */ n) => sayN("{n} token", "{n} tokens", n);
+    const said = [
+      sayN(
+        "{n} sentence, padded to {length} each.",
+        "{n} sentences, padded to {length} each.",
+        texts.length,
+        {
+          length: length(Math.max(...lengths)),
+        },
+      ),
+    ];
+    if (isTranslator)
+      said.push(
+        say("Their translations are padded to {length}.", {
+          length: length(rows[0].text.ids.length),
+        }),
+      );
+    if (bare) said.push(say("The batch was read without the padding mask."));
+    tell({ batch: facts, status: { kind: "done", text: said.join(" ") } });
+  }
+}

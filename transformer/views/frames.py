@@ -1,0 +1,127 @@
+"""Figures without numbers, which a page without a server fills in (browser/frames.js).
+
+Each is the figure that the server's page shows, of a model's stored run and batch: so a figure is
+described once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import plotly.graph_objects as go
+import torch
+
+from transformer.analysis.ablation import HeadImportance
+from transformer.analysis.journey import journey
+from transformer.analysis.mask_removal import masks_used
+from transformer.analysis.masked_token import MaskedToken
+from transformer.analysis.model_queries import ModelQueries
+from transformer.analysis.nearest_tokens import NearestTokens
+from transformer.analysis.patching import PatchEffect
+from transformer.runs.batch import Batch
+from transformer.runs.head_data import sites_of
+from transformer.runs.run import Run
+from transformer.views.attention.heatmap import head_frame
+from transformer.views.attention.lines import answer_columns
+from transformer.views.journey.contribution import contribution
+from transformer.views.masks.masks import mask_heatmap, mask_removed, padded_batch
+from transformer.views.model.architecture import answer_architecture
+from transformer.views.positions.encodings import (
+    position_curves,
+    position_matrix,
+    position_similarity,
+)
+from transformer.views.positions.inputs import input_strips, input_token
+from transformer.views.positions.nearest_tokens import nearest_tokens
+from transformer.views.prediction.beams import beam_tree
+from transformer.views.prediction.lens import logit_lens
+from transformer.views.prediction.masked import masked
+from transformer.views.prediction.surprisal import surprisal
+from transformer.views.runs.attention_difference import attention_difference
+from transformer.views.runs.compare import probability_difference
+from transformer.views.whatif.ablation import importance
+from transformer.views.whatif.breaks import answer_broken
+from transformer.views.whatif.patching import TEACHING, patching
+
+TWO = ["", ""]  # labels
+NUMBERS = ("x", "y", "z", "text", "customdata", "hovertext")  # of a trace
+
+
+def frames_of(models: ModelQueries, run: Run, batch: Batch) -> dict[str, Any]:
+    """By name; and the whole answers of questions about the network alone.
+
+    run: with its lens, where its network predicts tokens.
+    """
+    stack, kind = run.trace.kinds()[-1]
+    return {
+        "head": head_frame(TWO, TWO),
+        "combined": head_frame(TWO, TWO, combined=True),
+        **answer_columns(run, stack=stack, kind=kind),
+        **{name: _bare(figure) for name, figure in _figures(models, run, batch)},
+        "architecture": _plain(answer_architecture(run)),
+        "broken": answer_broken(models, run.model, measure=True),
+        "teaching": TEACHING.get(run.config.family),
+    }
+
+
+def _figures(models: ModelQueries, run: Run, batch: Batch) -> Iterator[tuple[str, go.Figure]]:
+    stack, kind = run.trace.kinds()[-1]
+    site = sites_of(run, stack, kind)[0]
+    yield "mask", mask_heatmap(TWO, TWO, torch.ones(2, 2, dtype=torch.bool).numpy(), "")
+    yield "padded", padded_batch(batch)
+    here = next(iter(batch.trace.records))
+    yield "removed", mask_removed(batch, 0, here, 0, masks_used(batch, here)[-1])
+    yield "difference", attention_difference(run, run, site, 0)
+    if run.position_matrices:
+        yield "matrix", position_matrix(run)
+        yield "similarity", position_similarity(run)
+        yield "curves", position_curves(run, [0])
+        yield "strips", input_strips(run)
+        yield "token", input_token(run)
+    if run.config.head != "tokens":
+        return
+    near = NearestTokens(position=0, label="", ids=(0,), labels=("",), cosines=(1.0,))
+    yield "nearest", nearest_tokens(run, near)
+    yield "lens", logit_lens(run)
+    sure = (1.0,)
+    guess = MaskedToken(
+        position=0, token=0, label="", ids=(0,), labels=("",), probabilities=sure, from_left=sure
+    )
+    yield "masked", masked(guess)
+    if run.config.family == "encoder":
+        return
+    yield "surprisal", surprisal(run)
+    n_layers, n_heads = run.config.n_layers, run.config.n_heads
+    change = {(a, b): torch.zeros(n_layers, n_heads) for a, b in run.trace.kinds()}
+    none = HeadImportance(position=1, target=0, log_probability=0.0, change=change)
+    yield "importance", importance(none, stack, kind, "")
+    flat = torch.zeros(n_layers, 2)
+    yield (
+        "patching",
+        patching(PatchEffect(target=0, before=0.0, other=0.0, change=flat), TWO, TWO, ""),
+    )
+    parts = models.ask(journey, run).parts
+    if parts is not None:
+        yield "contribution", contribution(parts, "")
+    if run.search is not None:
+        yield "beams", beam_tree(run)
+    if run.steps:
+        yield "outcomes", probability_difference(run, run)
+
+
+def _plain(answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer whose figure is plain values."""
+    return answer | {"figure": json.loads(answer["figure"].to_json())}
+
+
+def _bare(figure: go.Figure) -> dict[str, Any]:
+    """A figure without its numbers and its title, which the page says."""
+    plain: dict[str, Any] = json.loads(figure.to_json())
+    plain["layout"].pop("title", None)
+    plain["layout"].pop("template", None)
+    for trace in plain["data"]:
+        for name in NUMBERS:
+            trace.pop(name, None)
+    return plain
