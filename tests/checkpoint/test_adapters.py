@@ -212,8 +212,8 @@ def test_an_unknown_name_suggests_the_hub():
 
 
 def test_other_options_that_are_not_read(tmp_path):
-    write(tmp_path / "marian", "marian", decoder_layers=1)
-    with pytest.raises(CheckpointError, match="its encoder has layers=2 and its decoder 1"):
+    write(tmp_path / "marian", "marian", decoder_ffn_dim=7)
+    with pytest.raises(CheckpointError, match="its encoder has ffn_dim=40 and its decoder 7"):
         transformer.load(tmp_path / "marian")
 
 

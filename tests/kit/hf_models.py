@@ -166,6 +166,7 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
             vocab_size=vocab_size, d_model=width, d_ff=wide,
             d_kv=[8, 8, 5, 8, 12][size] - 3 * (family == "umt5"),
             num_layers=layers, num_heads=heads, tie_word_embeddings=tied,
+            num_decoder_layers=1 if size in (0, 2) else layers,
             feed_forward_proj=["relu", "gated-gelu", "gated-silu", "gated-gelu", "gelu"][size],
             relative_attention_num_buckets=[32, 8, 12, 6, 32][size], decoder_start_token_id=0,
         )  # fmt: skip
@@ -174,6 +175,7 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
         for side in ("encoder", "decoder")
         for name, x in (("layers", layers), ("attention_heads", heads), ("ffn_dim", wide))
     }
+    sides["decoder_layers"] = 1 if size in (0, 2) else layers  # as distilbart and ByT5 have
     ids = dict(pad_token_id=1, decoder_start_token_id=2, eos_token_id=2)
     if family == "marian":
         ids = dict.fromkeys(("pad_token_id", "decoder_start_token_id"), vocab_size - 1)

@@ -29,6 +29,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "d_model": st.integers(1, 12),  # times n_heads, unless heads have another size; even for pairs
     "n_heads": st.integers(1, 5),
     "n_layers": st.integers(1, 3),
+    "target_n_layers": rarely(st.integers(1, 4)),
     "d_ff": st.integers(1, 70),
     "max_len": st.integers(N_READ, 20),
     "target_max_len": st.none() | st.integers(N_READ, 20),
@@ -107,7 +108,7 @@ def configurations(draw: st.DrawFn, **fixed: Any) -> ModelConfig:
     if not two_stacks or fields["share_embeddings"]:
         fields["target_vocab_size"] = None
     if not two_stacks:
-        fields["target_max_len"] = fields["target_padding_id"] = None
+        fields["target_max_len"] = fields["target_padding_id"] = fields["target_n_layers"] = None
     if SCALINGS[fields["rotary_scaling"]].changes:  # needs at most the trained number of tokens
         fields["target_max_len"] = None
     fields["share_embeddings"] &= two_stacks

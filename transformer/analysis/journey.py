@@ -75,7 +75,7 @@ def journey(
         logits = text.logits([*altered(model, run), written])[0]
     target = int(logits.argmax()) if target is None else target
     check_whole("target", target, 0, len(logits) - 1)
-    stream = _stream(written, run.config.n_layers)
+    stream = _stream(written, run.config.output_n_layers)
     best = lens_logits(model, run, stream[None]).softmax(dim=-1).max(dim=-1)
     return Journey(
         position=position,

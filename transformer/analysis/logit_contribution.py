@@ -233,7 +233,7 @@ def _sorted(
     added: Mapping[tuple[Any, ...], float],
 ) -> LogitContribution:
     """Group the numbers by kind of part."""
-    layers, n_heads = range(config.n_layers), config.n_heads
+    layers, n_heads = range(config.output_n_layers), config.n_heads
     kinds = [kind for kind in ("self", "cross") if (kind, 0, 0) in added]
 
     def numbers(values: list[Any]) -> Tensor:

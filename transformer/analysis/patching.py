@@ -72,7 +72,7 @@ def patch_effect(
             model, theirs, text, Point(part, stack, 0, kind), by_head
         )
     ]
-    sizes = (run.config.n_layers, *([run.config.n_heads] if by_head else []), -1)
+    sizes = (run.config.n_layers_of(stack), *([run.config.n_heads] if by_head else []), -1)
     return PatchEffect(
         target=wanted,
         before=before.item(),
@@ -108,7 +108,7 @@ def most_changed(model: LoadedModel, run: Run, other: str) -> int:
 def _after(model: LoadedModel, theirs: ActivationCache, stack: str) -> Tensor:
     """(V,) log-probabilities of the next token of the run that the hook recorded."""
     network = model.generator_network
-    last = theirs.activations[Point("resid_post", "decoder", model.config.n_layers - 1)]
+    last = theirs.activations[Point("resid_post", "decoder", model.config.output_n_layers - 1)]
     logits: Tensor = network.lens(last[:, -1:])[0, 0].float()
     return logits.log_softmax(dim=-1)
 
@@ -119,7 +119,7 @@ def _one_at_a_time(
     """(patch, rows) of batches, by layer, by head if they are patched alone, and by position."""
     n_heads = model.config.n_heads if by_head else 1
     read = text.source if point.stack == "encoder" else text.ids
-    for layer in range(model.config.n_layers):
+    for layer in range(model.config.n_layers_of(point.stack)):
         at = point._replace(layer=layer, kind=point.kind if point.name == "z" else "")
         values = theirs.activations[at]
         n = min(len(read), values.shape[-2])

@@ -11,6 +11,7 @@ const DEFAULTS = {
   d_model: 512,
   n_heads: 8,
   n_layers: 6,
+  target_n_layers: null,
   d_ff: 2048,
   max_len: 512,
   target_max_len: null,
@@ -58,6 +59,7 @@ const DEFAULTS = {
 /** @type {Record<string, unknown[]>} */
 const SUPPORTED = {
   family: ["decoder", "encoder", "encoder-decoder"],
+  target_n_layers: [null],
   norm: ["pre", "post", "output", "both", "pre-but-first"],
   norm_kind: ["layer", "rms", "rms-plus-one"],
   positions: ["sinusoidal", "learned", "rotary"],

@@ -34,6 +34,7 @@ export interface ModelConfig {
   d_model: number;
   n_heads: number;
   n_layers: number;
+  target_n_layers: number | null;
   d_ff: number;
   max_len: number;
   target_max_len: number | null;

@@ -48,7 +48,7 @@ class Buffers:
     @classmethod
     def empty(cls, config: ModelConfig, n_memory: int = 0) -> Buffers:
         """Empty buffers; n_memory: tokens of the encoder's memory."""
-        n_layers, max_len, d_head = config.n_layers, config.output_max_len, config.d_head
+        n_layers, max_len, d_head = config.output_n_layers, config.output_max_len, config.d_head
         n_heads, keys = config.n_heads, config.key_heads
         return cls(
             heads=new_floats(n_layers, max_len, n_heads + 2 * keys, d_head),
@@ -64,7 +64,7 @@ class Buffers:
         crosses = Site("decoder", 0, "cross") in trace.records
         across = [
             qkv_at(trace, Site("decoder", n, "cross"), share)
-            for n in range(config.n_layers * crosses)
+            for n in range(config.output_n_layers * crosses)
         ]
         buffers = cls.empty(config, across[0].k.shape[2] if crosses else 0)
         for stream, recorded in zip(buffers.stream, streams, strict=True):
@@ -182,7 +182,7 @@ class DecodeSession:
         cross_queries = _by_part(self.buffers.crossing[:, :n, None])[0]
         memory = _by_part(self.buffers.memory)
         parts = {}
-        for layer in range(config.n_layers):
+        for layer in range(config.output_n_layers):
             queries, keys, values = own[layer].split(sizes, dim=1)
             mask = causal_mask(n, n, ids.device, config.window_of(layer))
             parts[Site("decoder", layer, "self")] = QKV(queries, keys, values, mask)

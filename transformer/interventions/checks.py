@@ -22,8 +22,8 @@ def check_site(site: Site, config: ModelConfig) -> None:
     sites = sites_of(config)
     if site not in sites:
         first = [other for other in sites if other.layer == 0]
-        last = config.n_layers - 1
-        names = ", ".join(f"{s} to {s._replace(layer=last)}" for s in first)
+        last = {other[::2]: other for other in sites}
+        names = ", ".join(f"{other} to {last[other[::2]]}" for other in first)
         raise ValueError(f"this network has no site {site}; its sites: {names}")
 
 

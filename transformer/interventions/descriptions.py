@@ -156,7 +156,7 @@ class EditMask:
 
     def sites(self, config: ModelConfig) -> list[Site]:
         """Every attention with this mask."""
-        layers = range(config.n_layers) if self.layer is None else [self.layer]
+        layers = range(config.n_layers_of(self.stack)) if self.layer is None else [self.layer]
         return [Site(self.stack, layer, self.kind) for layer in layers]
 
     def check(self, config: ModelConfig) -> None:

@@ -181,7 +181,7 @@ class Stack(nn.Module):
         super().__init__()
         self.name = name
         self.layers = nn.ModuleList(
-            Layer(config, name, index, cross) for index in range(config.n_layers)
+            Layer(config, name, index, cross) for index in range(config.n_layers_of(name))
         )
         self.norm = None if PLACEMENTS[config.norm].of_sum else _norm(config)
         self.relative = bias_of(config, both_ways=name == "encoder")

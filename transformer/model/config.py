@@ -17,7 +17,8 @@ class ModelConfig:
     """Every choice that fixes a network's shape and arithmetic.
 
     Sizes are counts of features (``d_*``) or of things (``n_*``). ``n_layers`` is per stack: an
-    encoder-decoder with ``n_layers=6`` has six encoder and six decoder layers.
+    encoder-decoder with ``n_layers=6`` has six encoder and six decoder layers, unless
+    ``target_n_layers`` differs.
 
     Raises ValueError, saying what was got and what is allowed, for unknown or impossible values.
     """
@@ -28,6 +29,7 @@ class ModelConfig:
     d_model: int = 512
     n_heads: int = 8
     n_layers: int = 6
+    target_n_layers: int | None = None  # of the decoder of an encoder-decoder; None means n_layers
     d_ff: int = 2048
     max_len: int = 512  # tokens read at once
     target_max_len: int | None = None  # encoder-decoder only; None means max_len
@@ -189,6 +191,11 @@ class ModelConfig:
         return self.target_vocab_size or self.vocab_size
 
     @property
+    def output_n_layers(self) -> int:
+        """Number of layers of the last stack."""
+        return self.target_n_layers or self.n_layers
+
+    @property
     def output_max_len(self) -> int:
         """Tokens that the last stack reads at once."""
         return self.target_max_len or self.max_len
@@ -197,6 +204,10 @@ class ModelConfig:
     def output_padding_id(self) -> int | None:
         """The padding id of the last stack's input."""
         return self.padding_id if self.target_padding_id is None else self.target_padding_id
+
+    def n_layers_of(self, stack: str) -> int:
+        """Number of layers of a stack."""
+        return self.output_n_layers if stack == "decoder" else self.n_layers
 
     def vocab_size_of(self, stack: str) -> int:
         """Number of tokens that a stack embeds."""

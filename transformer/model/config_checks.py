@@ -49,8 +49,8 @@ def _check_choices(config: Any) -> None:
 def _check_sizes(config: Any) -> None:
     names = ["vocab_size", "d_model", "n_heads", "n_layers", "d_ff", "max_len"]
     maybe = [
-        "target_vocab_size", "target_max_len", "head_size", "n_key_heads", "window",
-        "rotary_size", "rotary_trained_len", "embedding_size",
+        "target_vocab_size", "target_n_layers", "target_max_len", "head_size", "n_key_heads",
+        "window", "rotary_size", "rotary_trained_len", "embedding_size",
     ]  # fmt: skip
     for name in [*names, *(name for name in maybe if getattr(config, name) is not None)]:
         check_least(name, getattr(config, name), 1)
@@ -152,7 +152,7 @@ def _is_number(got: Any) -> bool:
 
 def _check_embeddings(config: Any) -> None:
     two_stacks = config.family == "encoder-decoder"
-    for name in ("target_vocab_size", "target_max_len", "target_padding_id"):
+    for name in ("target_vocab_size", "target_n_layers", "target_max_len", "target_padding_id"):
         if getattr(config, name) is not None and not two_stacks:
             raise ValueError(
                 f"{name} is for an encoder-decoder; got family={shortened(config.family)}"

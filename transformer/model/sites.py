@@ -50,4 +50,8 @@ ATTENTIONS_OF_FAMILY = {
 def sites_of(config: ModelConfig) -> list[Site]:
     """Every attention of the network, in the order of the data."""
     kinds = ATTENTIONS_OF_FAMILY[config.family]
-    return [Site(stack, layer, kind) for stack, kind in kinds for layer in range(config.n_layers)]
+    return [
+        Site(stack, layer, kind)
+        for stack, kind in kinds
+        for layer in range(config.n_layers_of(stack))
+    ]

@@ -83,7 +83,7 @@ class _Count:
 
     def __init__(self, config: ModelConfig) -> None:
         with _Unfilled():
-            self.network = build_transformer(config, n_layers=2)
+            self.network = build_transformer(config, n_layers=2, target_n_layers=None)
         self._counted: set[nn.Parameter] = set()
 
     def __call__(self, part: nn.Module) -> int:
@@ -179,7 +179,7 @@ def _layers(config: ModelConfig, stack: Stack, count: _Count) -> Iterator[Block]
         residual, bare = getattr(layer, at), isinstance(getattr(first, at).norm, nn.Identity)
         main = Block(
             name=f"{name}.{kind}", kind=kind, stack=name, inside=inside,
-            each=count(getattr(layer, part)), times=config.n_layers,
+            each=count(getattr(layer, part)), times=config.n_layers_of(name),
         )  # fmt: skip
         norms = {"norm": residual.norm, "output_norm": residual.output_norm}
         before, after = (
@@ -189,7 +189,7 @@ def _layers(config: ModelConfig, stack: Stack, count: _Count) -> Iterator[Block]
                 stack=name,
                 inside=(stream,),
                 each=count(norm),
-                times=config.n_layers - (bare and norm is residual.norm),
+                times=config.n_layers_of(name) - (bare and norm is residual.norm),
             )
             if norm is not None
             else None

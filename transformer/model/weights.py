@@ -71,8 +71,8 @@ def _check_size(config: ModelConfig, weights: dict[str, Tensor]) -> None:
 
     Called before the network is made, so that a wrong configuration cannot exhaust the memory.
     """
-    if config.n_layers > len(weights):
-        raise ValueError(f"{config.n_layers} layers, but only {len(weights)} tensors")
+    if (most := max(config.n_layers, config.output_n_layers)) > len(weights):
+        raise ValueError(f"{most} layers, but only {len(weights)} tensors")
     held, described = sum(tensor.numel() for tensor in weights.values()), _described(config)
     if described > MANY_TIMES * held + ROOM:
         raise ValueError(f"it describes {described:,} numbers, but its weights hold {held:,}")

@@ -231,9 +231,12 @@ def _config(family: str, records: dict[Site, AttentionRecord]) -> ModelConfig:
     """A configuration with as much of the network's shape as its attention reveals."""
     n_heads = max(record.pattern.shape[1] for record in records.values())
     longest = max(max(record.pattern.shape[2:]) for record in records.values())
+    depth = {site.stack: 1 + site.layer for site in sorted(records)}
+    n_layers = next(depth[stack] for stack in ("encoder", "decoder") if stack in depth)
     return ModelConfig(
         family=family, vocab_size=longest, d_model=2 * n_heads, n_heads=n_heads, d_ff=1,
-        n_layers=1 + max(site.layer for site in records), max_len=longest,
+        n_layers=n_layers, max_len=longest,
+        target_n_layers=depth["decoder"] if family == "encoder-decoder" else None,
     )  # fmt: skip
 
 

@@ -195,7 +195,7 @@ class Run(DrawableRun):
             queries, keys = len(self.queries(stack)), len(self.keys(stack, kind))
             vectors = 4 * n_heads * size * (queries + 2 * keys)
             cells = queries * keys * (4 * 2 * n_heads + 1)
-            total += self.config.n_layers * (vectors + cells)
+            total += self.config.n_layers_of(stack) * (vectors + cells)
         total += sum(matrix.nbytes for matrix in self.position_matrices.values())
         total += sum(2 * x.nbytes for x in self.trace.embed.values())
         return total + sum(x.nbytes for layers in self.trace.residuals.values() for x in layers)

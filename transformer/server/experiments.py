@@ -110,8 +110,9 @@ def _n_tokens(question: Callable[..., Any], run: Run, arguments: Mapping[str, An
     if question in (head_importance, deciding_heads):
         n_variants = len(sites_of(run.config)) * run.config.n_heads
     elif question is patch_effect:
-        n_positions = len(run.source_ids) if arguments.get("stack") == "encoder" else n_read
-        n_variants = run.config.n_layers * n_positions
+        stack = str(arguments.get("stack", "decoder"))
+        n_positions = len(run.source_ids) if stack == "encoder" else n_read
+        n_variants = run.config.n_layers_of(stack) * n_positions
     else:
         n_variants = int(question in ONE_TEXT)
     if question is journey and run.config.family != "encoder" and not run.request.interventions:

@@ -193,7 +193,8 @@ def example_facts(service: Service, name: str) -> tuple[dict[str, Any], dict[str
 
 def windows_of(config: ModelConfig) -> list[int | None]:
     """The window of each layer's self-attention; None = it reads all."""
-    return [config.window_of(layer) for layer in range(config.n_layers)]
+    most = max(config.n_layers, config.output_n_layers)
+    return [config.window_of(layer) for layer in range(most)]
 
 
 def kinds_of(item: Run | Batch) -> list[dict[str, Any]]:

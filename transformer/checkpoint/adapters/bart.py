@@ -72,10 +72,10 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     kind = KINDS[values["model_type"]]
     only(values, tie_word_embeddings=True, **kind.refused)
-    for name in ("layers", "attention_heads", "ffn_dim"):
+    for name in ("attention_heads", "ffn_dim"):
         _check_same(values, name)
     sizes = sizes_of(values, max_len, _SIZES)
-    (padding,) = needed(values, "pad_token_id")
+    padding, n_layers = needed(values, "pad_token_id", "decoder_layers")
     only(values, decoder_vocab_size=sizes["vocab_size"])
     return ModelConfig(
         family="encoder-decoder",
@@ -84,6 +84,7 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
         head_bias=kind.needs_bias or "final_logits_bias" in stored,
         tie_embeddings=True,
         share_embeddings=True,
+        target_n_layers=None if n_layers == sizes["n_layers"] else n_layers,
         padding_id=padding,
         init="normal",
         **kind.fields,
@@ -121,7 +122,9 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
             theirs.drop(rf"{stack}\.embed_positions\.weight")
         if config.norm_embeddings:
             ours |= theirs.linear(f"{side}_embedding.norm", f"{stack}.layernorm_embedding")
-        ours |= theirs.layers(config.n_layers, f"{stack}.layers", f"{stack}.layers", names)
+        ours |= theirs.layers(
+            config.n_layers_of(stack), f"{stack}.layers", f"{stack}.layers", names
+        )
         if config.norm == "pre":
             ours |= theirs.linear(f"{stack}.norm", f"{stack}.layer_norm")
     theirs.finish(values)

@@ -44,11 +44,7 @@ KINDS = {
 
 def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
-    only(
-        values,
-        relative_attention_max_distance=RelativeBias.FARTHEST,
-        num_decoder_layers=values.get("num_layers"),
-    )
+    only(values, relative_attention_max_distance=RelativeBias.FARTHEST)
     names = ("vocab_size", "d_model", "num_heads", "num_layers", "", "d_ff")
     sizes = sizes_of({**values, "": max_len}, max_len, names)  # the positions have no limit
     head_size, all_heads = values.get("d_kv", 64), sizes["d_model"]
@@ -66,6 +62,8 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
         if scaled is None:
             tied = values.get("tie_word_embeddings") is not False
             scaled = values.get("scale_decoder_outputs", tied)
+        n_layers = values.get("num_decoder_layers") or sizes["n_layers"]
+        whole["target_n_layers"] = None if n_layers == sizes["n_layers"] else n_layers
         whole["logit_scale"] = all_heads**-0.5 if scaled else 1.0
     return ModelConfig(
         norm_kind="rms",
@@ -104,7 +102,7 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
             names["self_attention.relative.table"] = _BIAS.removeprefix("block.0.").removesuffix(
                 ".weight"
             )
-        ours |= theirs.layers(config.n_layers, f"{stack}.layers", f"{stack}.block", names)
+        ours |= theirs.layers(config.n_layers_of(stack), f"{stack}.layers", f"{stack}.block", names)
         ours |= theirs.linear(f"{stack}.norm", f"{stack}.final_layer_norm")
     theirs.finish(values)
     return ours

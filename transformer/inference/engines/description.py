@@ -108,7 +108,7 @@ class Description:
         positions, rotation = embedding.positions.matrix, stack.rotation
         types, transform = embedding.types, network.transform
         self.network = Network(
-            n_layers=config.n_layers, n_heads=config.n_heads, n_key_heads=config.key_heads,
+            n_layers=config.output_n_layers, n_heads=config.n_heads, n_key_heads=config.key_heads,
             head_size=config.d_head, width=config.d_model, hidden=config.d_ff,
             vocabulary=network.head.out_features, max_len=config.output_max_len,
             rotary_dim=0 if rotation is None else 2 * rotation.cosines.shape[1],

@@ -171,7 +171,7 @@ class _Column:
             arrow = ARROW if place else LONG_ARROW + 6
             reads_from = start if place and self.config.parallel else None
             self._sublayer(inside[place : place + size], arrow, reads_from)
-        name = say_n("× {n} layer", "× {n} layers", self.config.n_layers)
+        name = say_n("× {n} layer", "× {n} layers", self.config.n_layers_of(inside[0].stack))
         self.above = LINE_HEIGHT
         half = COLUMN_WIDTH / 2
         far = self.x - self.side * (half - 10)

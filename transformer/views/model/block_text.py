@@ -130,7 +130,7 @@ def _cross(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
 
 def _on_positions(config: ModelConfig, stack: str) -> list[str]:
     """How a self-attention uses positions."""
-    kinds = [config.layer_type(layer) for layer in range(config.n_layers)]
+    kinds = [config.layer_type(layer) for layer in range(config.n_layers_of(stack))]
     said = [say("The queries and keys of each head are normalised.")] if config.norm_heads else []
     if config.norm_all_heads:
         said.append(say("Queries are normalised over all heads together, and so are keys."))
