@@ -160,6 +160,8 @@ ONLY = [  # each has one value that is read
         ),
     ),
     (("t5",), dict(relative_attention_max_distance=64)),
+    (("phi",), dict(qk_layernorm=True)),
+    (("cohere",), dict(use_qk_norm=True)),
     (("m2m_100",), dict(pad_token_id=5)),  # generation_config.json has 1
     (("mpnet",), dict(pad_token_id=5, relative_attention_num_buckets=64)),
 ]  # fmt: skip

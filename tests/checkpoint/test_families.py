@@ -66,7 +66,9 @@ def test_greedy_texts_of_a_padded_batch_are_those_of_transformers(family, tmp_pa
             row + more if sources else more + row for row, more in zip(rows, fill, strict=True)
         ]
         ids = torch.tensor(padded)
-        wanted = theirs.float().generate(
+        if size % 2:  # `bfloat16` has also rounded what it rotates by
+            theirs = type(theirs).from_pretrained(tmp_path, dtype=torch.float32).eval()
+        wanted = theirs.generate(
             ids, attention_mask=(ids != padding).long(), max_new_tokens=24, do_sample=False,
             suppress_tokens=[padding], eos_token_id=-1,
         )  # fmt: skip

@@ -19,7 +19,8 @@ ENCODERS = {  # and how the names of their classes begin
 LLAMAS = {  # relatives of Llama, likewise
     "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3", "gemma": "Gemma",
     "gemma2": "Gemma2", "gemma3_text": "Gemma3", "phi3": "Phi3", "olmo": "Olmo",
-    "olmo2": "Olmo2",
+    "olmo2": "Olmo2", "olmo3": "Olmo3", "exaone4": "Exaone4", "glm": "Glm", "glm4": "Glm4",
+    "phi": "Phi", "cohere": "Cohere",
     "smollm3": "SmolLM3", "granite": "Granite", "stablelm": "StableLm", "starcoder2": "Starcoder2",
 }  # fmt: skip
 DECODERS = ("gpt2", "gpt_neo", "opt", "gpt_neox", "bloom", *LLAMAS)
@@ -234,6 +235,35 @@ _OWN: dict[str, Any] = {
     ),
     "olmo": lambda size, width, heads: dict(attention_bias=size == 1),
     "olmo2": lambda size, width, heads: dict(attention_bias=size == 1),
+    "olmo3": lambda size, width, heads: dict(
+        attention_bias=size == 1,
+        sliding_window=[5, 4, 6, 200, 3][size],
+        rope_parameters={"full_attention": ROTARY[size], "sliding_attention": PLAIN},
+    ),
+    "exaone4": lambda size, width, heads: dict(
+        sliding_window=[5, None, 6, 200, 3][size],
+        layer_types=None
+        if size in (0, 3)
+        else ["full_attention", "sliding_attention", "full_attention"][: SIZES[size][3]],
+    ),
+    "glm": lambda size, width, heads: dict(
+        attention_bias=size != 2,
+        head_dim=[8, 12, 16, 8, 8][size],
+        rope_parameters={**ROTARY[size], "partial_rotary_factor": [0.5, 1.0][size == 3]},
+    ),
+    "glm4": lambda size, width, heads: dict(
+        attention_bias=size == 1,
+        head_dim=[8, 12, 16, 8, 8][size],
+        rope_parameters={**ROTARY[size], "partial_rotary_factor": [0.5, 1.0][size == 3]},
+    ),
+    "phi": lambda size, width, heads: dict(
+        hidden_act=["gelu_new", "gelu"][size == 1],
+        rope_parameters={**ROTARY[size], "partial_rotary_factor": [0.5, 1.0][size == 3]},
+        tie_word_embeddings=False,
+    ),
+    "cohere": lambda size, width, heads: dict(
+        attention_bias=size == 1, logit_scale=[0.0625, 1.0][size == 2]
+    ),
     "smollm3": lambda size, width, heads: dict(
         no_rope_layer_interval=[2, 4, 3, 1, 2][size],
         attention_bias=size == 1,

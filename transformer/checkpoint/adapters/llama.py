@@ -14,6 +14,7 @@ from transformer.checkpoint.adapters.options import (
     Stored,
     Values,
     embedding_and_head,
+    half_split,
     one_of,
     only,
     padding_of,
@@ -21,6 +22,7 @@ from transformer.checkpoint.adapters.options import (
     rotary_of,
     shortest,
     sizes_of,
+    with_biases,
 )
 from transformer.model.config import ModelConfig
 
@@ -44,6 +46,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
         "feed_forward_bias": False,
         "norm_kind": "rms",
         "gated": True,
+        "head_bias": False,
     }
     return ModelConfig(
         family="decoder",
@@ -51,7 +54,6 @@ def config(values: Values, max_len: int) -> ModelConfig:
         activation=_activation(values, kind.activation),
         head_size=None if head_size * n_heads == width else head_size,
         n_key_heads=values.get("num_key_value_heads", kind.key_heads),
-        head_bias=False,
         dropout=0.0,
         tie_embeddings=bool(values.get("tie_word_embeddings", kind.tied)),
         norm_eps=values.get(*kind.norm_eps[:2]),
@@ -95,6 +97,8 @@ def _rotary_of(values: Values, rope: Values, kind: Kind, head_size: int) -> dict
     sliding = (values.get("rope_parameters") or {}).get("sliding_attention") or {}
     only(sliding, rope_type="default")
     default = values.get("rope_local_base_freq") or kind.sliding_rotary_base
+    if kind.sliding_rotary_base == kind.rotary_base:  # both follow the same key
+        default = base
     return fields | {"sliding_rotary_base": float(sliding.get("rope_theta") or default)}
 
 
@@ -108,6 +112,8 @@ def _layer_types(values: Values, kind: Kind, max_len: int) -> dict[str, Any]:
         default = [int((layer + 1) % interval != 0) for layer in range(n_layers)]
         rotates = values.get("no_rope_layers") or default
     slides = _sliding_layers(values, kind, rotates)
+    if kind.rotates_windows and window is not None:
+        rotates = [int(slid) for slid in slides]
     if window is None or window >= max_len or not any(slides):
         window = None
     if window is None and kind.sliding_rotary_base is None:
@@ -147,19 +153,31 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     """Rename their weights. Raises ValueError for a missing or an unknown one."""
     theirs, kind = Stored(stored, PREFIX, IGNORED), KINDS[values["model_type"]]
     ours = embedding_and_head(theirs, config, values, "embed_tokens.weight", "lm_head.weight")
+    if config.head_bias:
+        ours["head.bias"] = theirs.take("lm_head.bias")
     for layer in range(config.n_layers):
         for name, parts in kind.joined.items():
-            here = [f"decoder.layers.{layer}.{part}" for part in parts]
-            ours |= theirs.rows(here, f"layers.{layer}.{name}", [_rows(config, p) for p in parts])
-    joined = {part for parts in kind.joined.values() for part in parts}
-    names = {part: name for part, name in kind.layer.items() if part not in joined}
+            joined = [f"decoder.layers.{layer}.{part}" for part in parts]
+            ours |= theirs.rows(joined, f"layers.{layer}.{name}", [_rows(config, p) for p in parts])
+    stacked = {part for parts in kind.joined.values() for part in parts}
+    names = {part: name for part, name in kind.layer.items() if part not in stacked}
     if not kind.trained_norms:
         ours |= _plain_norms(config, names)
         names = {part: name for part, name in names.items() if not part.endswith(".norm")}
     ours |= theirs.layers(config.n_layers, "decoder.layers", "layers", names)
-    ours |= theirs.linear("decoder.norm", "norm") if kind.trained_norms else {}
+    ours |= theirs.linear("decoder.norm", kind.end) if kind.trained_norms else {}
     theirs.finish(values)
-    return ours
+    for layer in range(config.n_layers):
+        here = f"decoder.layers.{layer}"
+        if kind.one_norm:
+            norm = {name: x for name, x in ours.items() if name.startswith(f"{here}.self_residual")}
+            ours |= {name.replace("self_", "feed_forward_"): x.clone() for name, x in norm.items()}
+        if kind.neighbours:
+            for part, n_heads in (("query", config.n_heads), ("key", config.key_heads)):
+                for name in ("weight", "bias") if config.attention_bias else ("weight",):
+                    at = f"{here}.self_attention.{part}.{name}"
+                    ours[at] = half_split(ours[at], n_heads, config.rotary.size)
+    return ours if config.norm_kind != "layer" else with_biases(ours)
 
 
 def _plain_norms(config: ModelConfig, names: Mapping[str, str]) -> dict[str, Tensor]:

@@ -35,6 +35,21 @@ _OLMO_2_LAYER = {
 _STARCODER_2_LAYER = {
     ours: theirs for ours, theirs in _LAYER.items() if not ours.startswith("feed_forward.")
 } | {"feed_forward.expand": "mlp.c_fc", "feed_forward.contract": "mlp.c_proj"}
+_PHI_LAYER = {
+    ours: theirs for ours, theirs in _LAYER.items() if not ours.startswith("feed_forward")
+} | {
+    "self_attention.output": "self_attn.dense",
+    "feed_forward.expand": "mlp.fc1",
+    "feed_forward.contract": "mlp.fc2",
+}
+_COHERE_LAYER = {
+    ours: theirs for ours, theirs in _LAYER.items() if ours != "feed_forward_residual.norm"
+}
+_GLM_4_LAYER = _LAYER | {
+    "self_residual.output_norm": "post_self_attn_layernorm",
+    "feed_forward_residual.output_norm": "post_mlp_layernorm",
+}
+_GATE_AND_UP = {"mlp.gate_up_proj": ("feed_forward.gate", "feed_forward.expand")}
 
 
 class Option(NamedTuple):
@@ -49,12 +64,14 @@ class Kind(NamedTuple):
     """How a family differs from Llama.
 
     fields: of ModelConfig, which config.json does not have. options: by their field of ModelConfig.
-    layer: names of a layer's weights. joined: stored matrices that stack several of our weights.
+    layer: names of a layer's weights. end: of the last norm. one_norm: attention and feed-forward
+    read one norm. neighbours: neighbouring features are rotated as a pair. joined: stored matrices
+    that stack several of our weights.
     head_size: None means d_model / n_heads. key_heads: the default; None means n_heads. tied:
     unless config.json has it. windows: which layers have a window: None, "all", "named" (those in
     layer_types, else all), "told" (likewise, with use_sliding_window), or all but each n-th.
-    window: the default. rope_interval: each n-th layer
-    is not rotated. rotary_share: of each head, if config.json may have another than all.
+    window: the default. rope_interval: each n-th layer is not rotated; rotates_windows: only those
+    with a window are. rotary_share: of each head, if config.json may have another than all.
     scalings: our names of the rope_types that it has. trained_norms: whether norms have weights.
     refused: options with one supported value.
     """
@@ -62,6 +79,9 @@ class Kind(NamedTuple):
     fields: Mapping[str, Any] = {}
     options: Mapping[str, Option] = {}
     layer: Mapping[str, str] = _LAYER
+    end: str = "norm"
+    one_norm: bool = False
+    neighbours: bool = False
     joined: Mapping[str, tuple[str, ...]] = {}
     activation: Option = Option("hidden_act", "silu")
     norm_eps: Option = Option("rms_norm_eps", 1e-6)
@@ -71,6 +91,7 @@ class Kind(NamedTuple):
     windows: str | int | None = None
     window: int | None = 4096
     rope_interval: int | None = None
+    rotates_windows: bool = False
     rotary_share: float | None = None
     rotary_base: float = 10_000.0
     sliding_rotary_base: float | None = None
@@ -102,6 +123,20 @@ _GEMMA_2 = _GEMMA._replace(
     key_heads=4,
     windows=2,
 )
+_OLMO_2 = Kind(
+    {"norm": "output", "norm_all_heads": True}, _ATTENTION_BIAS, _OLMO_2_LAYER | _NORMS_OF_HEADS,
+    norm_eps=Option("rms_norm_eps", 1e-5),
+)  # fmt: skip
+_GLM = Kind(
+    {"output_bias": False},
+    {"attention_bias": Option("attention_bias", True, bool)},
+    neighbours=True,
+    joined=_GATE_AND_UP,
+    norm_eps=Option("rms_norm_eps", 1.5625e-7),
+    head_size=128,
+    key_heads=2,
+    rotary_share=0.5,
+)
 _STARCODER_2_BIAS = Option("use_bias", True)
 KINDS: dict[str, Kind] = {
     "llama": Kind(options=_BIASES),
@@ -132,7 +167,7 @@ KINDS: dict[str, Kind] = {
             "self_attn.qkv_proj": (
                 "self_attention.query", "self_attention.key", "self_attention.value",
             ),
-            "mlp.gate_up_proj": ("feed_forward.gate", "feed_forward.expand"),
+            **_GATE_AND_UP,
         },
         norm_eps=Option("rms_norm_eps", 1e-5),
         windows="all",
@@ -147,9 +182,37 @@ KINDS: dict[str, Kind] = {
         trained_norms=False,
         refused={"clip_qkv": None},
     ),
-    "olmo2": Kind(
-        {"norm": "output", "norm_all_heads": True}, _ATTENTION_BIAS,
-        _OLMO_2_LAYER | _NORMS_OF_HEADS, norm_eps=Option("rms_norm_eps", 1e-5),
+    "olmo2": _OLMO_2,
+    "olmo3": _OLMO_2._replace(windows=4, rotary_base=500_000.0, sliding_rotary_base=500_000.0),
+    "exaone4": Kind(
+        {"norm": "output", "norm_heads": True}, {}, _OLMO_2_LAYER | _NORMS_OF_HEADS,
+        norm_eps=Option("rms_norm_eps", 1e-5), key_heads=32, windows=4, rotates_windows=True,
+    ),
+    "glm": _GLM,
+    "glm4": _GLM._replace(fields={**_GLM.fields, "norm": "both"}, layer=_GLM_4_LAYER),
+    "phi": Kind(
+        {
+            "norm_kind": "layer", "parallel": True, "gated": False, "attention_bias": True,
+            "feed_forward_bias": True, "head_bias": True,
+        },
+        layer=_PHI_LAYER,
+        end="final_layernorm",
+        one_norm=True,
+        activation=Option("hidden_act", "gelu_new"),
+        norm_eps=Option("layer_norm_eps", 1e-5),
+        rotary_share=0.5,
+        refused={"qk_layernorm": False},
+    ),
+    "cohere": Kind(
+        {"norm_kind": "layer", "parallel": True},
+        _ATTENTION_BIAS | {"logit_scale": Option("logit_scale", 0.0625)},
+        _COHERE_LAYER,
+        one_norm=True,
+        neighbours=True,
+        norm_eps=Option("layer_norm_eps", 1e-5),
+        tied=True,
+        rotary_base=500_000.0,
+        refused={"use_qk_norm": False},
     ),
     "smollm3": Kind(
         options=_BIASES, key_heads=4, tied=True, windows="told", window=None, rope_interval=4,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from transformer.checks import shortened
@@ -283,6 +284,20 @@ class Stored:
             raise ValueError(
                 f"it has a weight {shortened(min(self._left))} that this network has no place for"
             )
+
+
+def half_split(rows: Tensor, n_heads: int, rotary_size: int) -> Tensor:
+    """Rows (H D, ...) of a network that rotates neighbouring features, in the order in which a
+    feature and the one half of them on are a pair. Scores stay the same."""
+    heads = rows.unflatten(0, (n_heads, -1))
+    first, second = heads[:, 0:rotary_size:2], heads[:, 1:rotary_size:2]
+    return torch.cat([first, second, heads[:, rotary_size:]], dim=1).flatten(0, 1)
+
+
+def with_biases(ours: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights, with zeros for the biases of norms that are stored without them."""
+    norms = [name for name in ours if name.endswith("norm.weight")]
+    return {name.replace("weight", "bias"): torch.zeros(len(ours[name])) for name in norms} | ours
 
 
 def embedding_and_head(
