@@ -2,56 +2,191 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { refusal, wholeConfig } from "../../transformer/browser/config.js";
 import { Text } from "../../transformer/browser/text.js";
-import { apart, modelOf, vectors } from "./vectors.js";
+import { tokenizerRefusal } from "../../transformer/browser/tokenizer.js";
+import { apart, modelOf, numbersOf, vectors } from "./vectors.js";
+
+const LOGITS = 1e-4;
+const WEIGHTS = 1e-5;
+const SMALL = 10; // times as far apart: random networks spread rounding further than trained ones
+
+/** @type {(read: Text, wanted: any, said: string) => void} */
+const checkText = (read, { model, sites, head, streams, logits, parts }, said) => {
+  const most = model.startsWith("small") ? SMALL : 1;
+  for (const [site, weights] of Object.entries(sites))
+    assert.ok(
+      apart(read.weights(site, head), numbersOf(weights)) < most * WEIGHTS,
+      `${site} of ${said}`,
+    );
+  for (const [stack, values] of Object.entries(streams)) {
+    const rows = /** @type {any} */ (read.stacks)[stack];
+    const wanted = numbersOf(values);
+    const stream = rows.stream[rows.layers.length].subarray(0, wanted.length);
+    const size = wanted.reduce((most, x) => Math.max(most, Math.abs(x)), 1);
+    assert.ok(
+      apart(stream, wanted) < most * LOGITS * size,
+      `stream of ${said}: ${apart(stream, wanted)}`,
+    );
+  }
+  if (logits) {
+    const values = read.logitsAt(read.ids.length - 1);
+    assert.ok(apart(values, numbersOf(logits)) < most * LOGITS, `logits of ${said}`);
+  }
+  const { norm, norm_embeddings: hasNorm } = read.network.config;
+  if (parts && norm.startsWith("pre") && !hasNorm) {
+    const made = read.contributions(parts.place, parts.target) ?? assert.fail(said);
+    assert.ok(Math.abs(made.logit - parts.logit) < most * LOGITS, said);
+    for (const [kind, heads] of Object.entries(parts.heads))
+      assert.ok(
+        apart(/** @type {any} */ (made.heads)[kind], numbersOf(heads)) < most * LOGITS,
+        said,
+      );
+    assert.ok(apart(made.forward, numbersOf(parts.forward)) < most * LOGITS, said);
+    assert.ok(apart(made.biases, numbersOf(parts.biases)) < most * LOGITS, said);
+    assert.deepEqual(Object.keys(made.others).sort(), Object.keys(parts.others).sort(), said);
+    for (const [name, value] of Object.entries(parts.others))
+      assert.ok(Math.abs(made.others[name] - Number(value)) < most * LOGITS, `${name} of ${said}`);
+  }
+};
 
 test("texts in five scripts have Python's ids, labels and bytes", async () => {
-  const { tokenizer } = await modelOf("stories");
-  assert.equal(vectors.texts.length, 200);
-  for (const { text, ids, decoded } of vectors.texts) {
-    assert.deepEqual(tokenizer.encode(text), ids, text);
-    assert.equal(tokenizer.decode(ids), decoded);
+  for (const name of ["stories", "foreign"]) {
+    const { tokenizer } = await modelOf(name);
+    const { texts, labels } = vectors.tokenizers[name];
+    assert.equal(texts.length, 200);
+    for (const [text, ids, decoded] of texts) {
+      assert.deepEqual(tokenizer.encode(text), ids, text);
+      assert.equal(tokenizer.decode(ids), decoded);
+    }
+    assert.deepEqual(
+      Array.from(labels, (_, id) => tokenizer.label(id)),
+      labels,
+    );
   }
-  const labels = vectors.labels.map((/** @type {string} */ _, /** @type {number} */ id) =>
-    tokenizer.label(id),
-  );
-  assert.deepEqual(labels, vectors.labels);
 });
 
-test("a greedy text has Python's tokens, logits, weights and contributions", async () => {
-  const model = await modelOf("stories");
-  for (const wanted of vectors.greedy) {
-    const { text, ids, nPrompt } = await model.generate({
-      text: wanted.text,
-      max_new_tokens: 60,
-      temperature: 0,
-    });
-    assert.deepEqual(ids, wanted.ids);
-    assert.equal(nPrompt, wanted.n_prompt);
-    const atOnce = new Text(model.network);
-    atOnce.read(ids);
-    for (const read of [text, atOnce]) {
-      for (const { place, logits } of wanted.logits)
-        assert.ok(apart(read.logitsAt(place), logits) < 1e-4);
-      for (const { site, head, weights } of wanted.weights)
-        assert.ok(apart(read.weights(site, head), weights) < 1e-5, site);
-      const { heads, forward, biases, others } =
-        read.contributions(wanted.place, wanted.target) ?? assert.fail();
-      assert.ok(apart(heads.self, wanted.parts.heads) < 1e-4);
-      assert.ok(apart(forward, wanted.parts.forward) < 1e-4);
-      assert.ok(apart(biases, wanted.parts.biases) < 1e-4);
-      assert.deepEqual(Object.keys(others), Object.keys(wanted.parts.others));
-      assert.ok(apart(Object.values(others), Object.values(wanted.parts.others)) < 1e-4);
+test("runs have Python's tokens, weights, streams, logits and contributions", async () => {
+  assert.ok(vectors.cases.length > 300);
+  for (const wanted of vectors.cases) {
+    const model = await modelOf(wanted.model);
+    const said = `${wanted.model}, ${JSON.stringify(wanted.request)}`;
+    const { text, ids, source, stopped, search, start } = await model.generate(wanted.request);
+    assert.deepEqual([ids, source, stopped], [wanted.ids, wanted.source, wanted.stopped], said);
+    checkText(text, wanted, said);
+    if (wanted.beams) {
+      const { hypotheses, steps } = search ?? assert.fail();
+      assert.deepEqual(
+        hypotheses.map((one) => one.ids),
+        wanted.beams.map((/** @type {any} */ one) => one[0]),
+      );
+      assert.deepEqual(
+        hypotheses.map((one) => one.ended),
+        wanted.beams.map((/** @type {any} */ one) => one[2]),
+      );
+      assert.ok(
+        apart(
+          hypotheses.map((one) => one.score),
+          wanted.beams.map((/** @type {any} */ one) => one[1]),
+        ) < 1e-4,
+      );
+      assert.deepEqual(
+        steps.map((nodes) => nodes.map(({ token, parent, state }) => [token, parent, state])),
+        wanted.nodes,
+      );
+    }
+    const { interventions = [] } = wanted.request;
+    if (start || !interventions.length) continue;
+    // What the text is read with at once is what it becomes by changes, and the way back.
+    const changes = model.resolved(interventions, ids);
+    const plain = new Text(model.network, { source });
+    plain.read(text.ids);
+    const changed = plain.changed(changes);
+    checkText(changed, { ...wanted, logits: null, parts: null }, `changed ${said}`);
+    const back = changed.changed([]);
+    const rows = (/** @type {Text} */ read) =>
+      read.last.stream[model.config.n_layers].subarray(0, read.ids.length * model.config.d_model);
+    assert.ok(apart(rows(back), rows(plain)) < SMALL * LOGITS, `back from ${said}`);
+  }
+});
+
+test("a text that is shortened and read on has the numbers of one read at once", async () => {
+  for (const name of ["stories", "translate-en-fr", "small-0", "small-2", "small-3"]) {
+    const { network, tokenizer } = await modelOf(name);
+    const ids = tokenizer.encode("The fox said hello to the bird.").slice(0, 9);
+    const options = network.config.family === "encoder-decoder" ? { source: ids } : {};
+    const mean = { type: "ablate", stack: "decoder", layer: 0, heads: [0], by: "mean" };
+    for (const interventions of /** @type {any[]} */ ([[], [mean]])) {
+      const read = new Text(network, { ...options, interventions });
+      read.read([...ids.slice(0, 6), 4, 5, 6]);
+      read.keep(6);
+      ids.slice(6).forEach((id) => read.read([id]));
+      const whole = new Text(network, { ...options, interventions });
+      assert.ok(apart(read.logits ?? [], whole.read(ids) ?? [1]) < 1e-4, name);
+      const part = read.changed(interventions, { upTo: 4 });
+      assert.ok(apart(part.logits ?? [], whole.logitsAt(3)) < 1e-4, name);
+      assert.equal(part.ids.length, 4);
     }
   }
 });
 
-test("sampled texts have Python's tokens for all filters and seeds", async () => {
-  const model = await modelOf("stories");
-  assert.equal(vectors.sampled.length, 40);
-  for (const { request, ids, stopped } of vectors.sampled) {
-    const run = await model.generate(request);
-    assert.deepEqual(run.ids, ids, JSON.stringify(request));
-    assert.equal(run.stopped, stopped);
+test("padded sources and targets are read as in Python's batch", async () => {
+  const { network } = await modelOf(vectors.batch.model);
+  assert.equal(vectors.batch.rows.length, 4);
+  for (const { interventions, source, target, n_text: nText, sites } of vectors.batch.rows) {
+    const text = new Text(network, { source, interventions, nText });
+    text.read(target);
+    checkText(
+      text,
+      { model: vectors.batch.model, sites, head: 2, streams: {} },
+      JSON.stringify(interventions),
+    );
   }
+});
+
+test("hidden words are guessed as in Python", async () => {
+  const model = await modelOf("fill-in");
+  for (const { text, guesses } of vectors.fills) {
+    const made = model.fill(text).guesses.flat();
+    const wanted = guesses.flat();
+    assert.deepEqual(
+      made.map(({ id, label }) => [id, label]),
+      wanted.map((/** @type {any} */ one) => one.slice(0, 2)),
+    );
+    assert.ok(
+      apart(
+        made.map(({ probability }) => probability),
+        wanted.map((/** @type {any} */ one) => one[2]),
+      ) < 1e-5,
+    );
+  }
+});
+
+test("a generation that is cancelled gives what there is", async () => {
+  const model = await modelOf("stories");
+  const stop = new AbortController();
+  /** @type {(step: {index: number}) => void} */
+  const onStep = ({ index }) => {
+    if (index === 3) stop.abort();
+  };
+  const run = await model.generate({ text: "Once" }, { onStep, signal: stop.signal });
+  assert.deepEqual([run.steps.length, run.stopped], [4, "cancelled"]);
+  assert.equal(run.text.ids.length, run.ids.length);
+});
+
+test("a network that is not computed is refused in a sentence", () => {
+  assert.deepEqual({ ...wholeConfig({}) }, vectors.defaults);
+  assert.equal(refusal({}), null);
+  const content = {
+    model: { type: "BPE", vocab: {}, merges: [] },
+    added_tokens: [],
+    normalizer: null,
+  };
+  const split = { type: "ByteLevel" };
+  const tokenizer = { ...content, pre_tokenizer: split, post_processor: null };
+  assert.equal(tokenizerRefusal(tokenizer), null);
+  for (const odd of [{ pre_tokenizer: { type: "Split" } }, { normalizer: { type: "NFKC" } }])
+    assert.match(String(tokenizerRefusal({ ...tokenizer, ...odd })), /^The browser .*\.$/);
+  for (const odd of [{ positions: "alibi" }, { head: "none" }, { d_model: 18, n_heads: 2 }])
+    assert.match(String(refusal(odd)), /^The browser .*\.$/);
 });

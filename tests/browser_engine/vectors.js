@@ -54,3 +54,9 @@ export const apart = (values, wanted) => {
   }
   return most;
 };
+
+/** Float32 from base64. @param {any} text */
+export const numbersOf = (text) => {
+  const { buffer, byteOffset, length } = Buffer.from(text, "base64");
+  return new Float32Array(buffer.slice(byteOffset, byteOffset + length));
+};

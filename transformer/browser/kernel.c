@@ -1,6 +1,6 @@
 /* Products of matrices with vectors: nearly all of the engine's time. kernel.js calls them.
  *
- * Matrices keep the type they are stored in: float32, float16 or bfloat16. Built by
+ * Matrices keep the type they are stored in, float32, float16 or bfloat16; products are float32. Built by
  *
  *     clang --target=wasm32 -msimd128 -O3 -nostdlib -Wl,--no-entry -Wl,--export=__heap_base \
  *         -Wl,--strip-all -Wl,--initial-memory=131072 -o kernel.wasm kernel.c
@@ -15,15 +15,13 @@ enum { FLOAT32, FLOAT16, BFLOAT16 };
 
 INLINE uint32_t size_of(int type) { return type == FLOAT32 ? 4 : 2; }
 
-/* Four numbers from `at`. A float16 has its exponent 112 less than the float32 of the same bits. */
+/* Four numbers. A float16 has the bits of a float32 whose exponent is 112 less. */
 INLINE v128_t four(const char *at, int type) {
     if (type == FLOAT32) return wasm_v128_load(at);
-    const v128_t bits = wasm_u32x4_load16x4(at);
-    if (type == BFLOAT16) return wasm_i32x4_shl(bits, 16);
-    const v128_t sign = wasm_v128_and(bits, wasm_i32x4_const_splat(0x8000));
-    const v128_t size = wasm_i32x4_shl(wasm_v128_xor(bits, sign), 13);
-    return wasm_v128_or(wasm_f32x4_mul(size, wasm_f32x4_const_splat(0x1p112f)),
-                        wasm_i32x4_shl(sign, 16));
+    if (type == BFLOAT16) return wasm_i32x4_shl(wasm_u32x4_load16x4(at), 16);
+    const v128_t bits = wasm_i32x4_shl(wasm_i32x4_load16x4(at), 13); /* the sign, four times */
+    return wasm_f32x4_mul(wasm_v128_and(bits, wasm_i32x4_const_splat(0x8fffffff)),
+                          wasm_f32x4_const_splat(0x1p112f));
 }
 
 INLINE float total(v128_t x) {
@@ -55,49 +53,45 @@ INLINE void tile(const char *w, int type, const float *bias, int n_out, int n_in
             y[t * n_out + r] = total(sums[4 * t + r]) + (bias ? bias[r] : 0);
 }
 
-/* count numbers of a type as float32; a multiple of 4 is written. */
+/* Four rows, or the last few, of W times n vectors. */
+INLINE void strip(const char *w, int type, const float *bias, int n_out, int n_in, int count,
+                  const float *x, int n, float *y) {
+    int t = 0;
+    if (count < 4)
+        for (; t < n; t++)
+            for (int r = 0; r < count; r++)
+                tile(w + r * n_in * size_of(type), type, bias ? bias + r : 0, n_out, n_in,
+                     x + t * n_in, y + t * n_out + r, 1, 1);
+    if (type == FLOAT32)
+        for (; t + 3 <= n; t += 3)
+            tile(w, type, bias, n_out, n_in, x + t * n_in, y + t * n_out, 4, 3);
+    for (; t < n; t++)
+        tile(w, type, bias, n_out, n_in, x + t * n_in, y + t * n_out, 4, 1);
+}
+
+/* `count` numbers as float32; a multiple of 4 is written. */
 EXPORT(widen) void widen(const char *from, int type, int count, float *to) {
     for (int i = 0; i < count; i += 4) wasm_v128_store(to + i, four(from + i * size_of(type), type));
 }
 
-INLINE void one_vector(const char *w, int type, const float *bias, int n_out, int n_in,
-                       const float *x, float *y) {
-    const uint32_t apart = n_in * size_of(type);
-    int row = 0;
-    for (; row + 4 <= n_out; row += 4)
-        tile(w + row * apart, type, bias ? bias + row : 0, n_out, n_in, x, y + row, 4, 1);
-    for (; row < n_out; row++)
-        tile(w + row * apart, type, bias ? bias + row : 0, n_out, n_in, x, y + row, 1, 1);
-}
-
-/* y = W x + bias for n vectors. W: (n_out, n_in) of a type; n_in is a multiple of 4; bias: (n_out,)
- * or NULL. rows: room for 4 n_in numbers, where rows are widened once for all vectors. */
+/* y = W x + bias for n vectors. W: (n_out, n_in) of a type; n_in is a multiple of 4. bias: (n_out,)
+ * or NULL. room: 4 n_in numbers. */
 EXPORT(multiply) void multiply(const char *w, int type, const float *bias, int n_out, int n_in,
-                               const float *x, int n, float *y, float *rows) {
-    const uint32_t apart = n_in * size_of(type);
-    if (n == 1 && type == FLOAT32) one_vector(w, FLOAT32, bias, n_out, n_in, x, y);
-    else if (n == 1 && type == FLOAT16) one_vector(w, FLOAT16, bias, n_out, n_in, x, y);
-    else if (n == 1) one_vector(w, BFLOAT16, bias, n_out, n_in, x, y);
-    else
-        for (int row = 0; row < n_out; row += 4) {
-            const int count = n_out - row < 4 ? n_out - row : 4;
-            const char *wide = w + row * apart;
-            if (type != FLOAT32) {
-                widen(wide, type, count * n_in, rows);
-                wide = (const char *)rows;
+                               const float *x, int n, float *y, float *room) {
+    for (int row = 0; row < n_out; row += 4) {
+        const int count = n_out - row < 4 ? n_out - row : 4;
+        const float *shift = bias ? bias + row : 0;
+        const char *rows = w + row * n_in * size_of(type);
+        if (n == 1 && type == FLOAT16)
+            strip(rows, FLOAT16, shift, n_out, n_in, count, x, 1, y + row);
+        else if (n == 1 && type == BFLOAT16)
+            strip(rows, BFLOAT16, shift, n_out, n_in, count, x, 1, y + row);
+        else {
+            if (type != FLOAT32) { /* widened once for all vectors */
+                widen(rows, type, count * n_in, room);
+                rows = (const char *)room;
             }
-            const float *shift = bias ? bias + row : 0;
-            float *to = y + row;
-            int t = 0;
-            if (count == 4)
-                for (; t + 3 <= n; t += 3)
-                    tile(wide, FLOAT32, shift, n_out, n_in, x + t * n_in, to + t * n_out, 4, 3);
-            for (; t < n; t++)
-                if (count == 4)
-                    tile(wide, FLOAT32, shift, n_out, n_in, x + t * n_in, to + t * n_out, 4, 1);
-                else
-                    for (int r = 0; r < count; r++)
-                        tile(wide + r * n_in * 4, FLOAT32, shift ? shift + r : 0, n_out, n_in,
-                             x + t * n_in, to + t * n_out + r, 1, 1);
+            strip(rows, FLOAT32, shift, n_out, n_in, count, x, n, y + row);
         }
+    }
 }

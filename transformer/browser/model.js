@@ -2,6 +2,7 @@
 
 import { say } from "../web/messages.js";
 import { beamSearch } from "./beam.js";
+import { wholeConfig } from "./config.js";
 import { Kernel } from "./kernel.js";
 import { Network } from "./network.js";
 import {
@@ -19,10 +20,21 @@ import { Text } from "./text.js";
 import { Tokenizer } from "./tokenizer.js";
 import { Weights } from "./weights.js";
 
-/** @import { Request, Step, Search, Filled } from "./types.d.ts" */
+/** @import { ModelConfig, Request, Step, Search, Filled } from "./types.d.ts" */
 /** @import { Intervention, Generation, Checkpoint, Watch } from "./types.d.ts" */
 
+const MOST_WIDE_BYTES = 64e6; // of a network's matrices as float32, if they are stored in less
 const PAUSE_MS = 30; // after which other events get their turn
+
+/** About the size of a network's matrices as float32. @param {ModelConfig} config */
+const wideBytesOf = ({
+  d_model: width,
+  d_ff: wide,
+  n_layers: nLayers,
+  vocab_size: nTokens,
+  family,
+}) =>
+  4 * width * (nTokens + nLayers * (4 * width + 3 * wide) * (family === "encoder-decoder" ? 2 : 1));
 
 const turn = () =>
   /** @type {Promise<void>} */ (
@@ -53,10 +65,12 @@ export class Model {
    */
   static async load({ name, config, tokenizer, files, kernel: bytes }) {
     const kernel = await Kernel.from(bytes);
-    const weights = new Weights(kernel);
+    const weights = new Weights(kernel, wideBytesOf(wholeConfig(config.model)) < MOST_WIDE_BYTES);
     for await (const file of files) weights.add(file);
     const network = Network.from(config.model, weights, kernel);
-    return new Model(name, network, new Tokenizer(tokenizer), config.metadata ?? {});
+    const metadata = config.metadata ?? {};
+    const nIds = metadata.tokenizer ? network.vocabularyOf("encoder") : 0;
+    return new Model(name, network, new Tokenizer(tokenizer, metadata.tokenizer, nIds), metadata);
   }
 
   /** @param {string} name @param {Network} network @param {Tokenizer} tokenizer @param {Record<string, any>} metadata */
@@ -73,9 +87,8 @@ export class Model {
 
   /** The text as the network reads it. @param {string} text */
   readAs(text) {
-    if (this.metadata.source_text !== PLAIN_ENGLISH) return text;
-    const read = plain(text);
-    if (!read) throw new Error(say("the text is empty: write something in it first"));
+    const read = this.metadata.source_text === PLAIN_ENGLISH ? plain(text) : text;
+    if (!read.trim()) throw new Error(say("the text is empty: write something in it first"));
     return read;
   }
 

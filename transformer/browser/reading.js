@@ -116,6 +116,13 @@ export class Reading {
     this._readLayers(activations, from, total - from, 0);
   }
 
+  /** Compute all tokens again from a layer on. @type {(activations: Activations, layer: number) => void} */
+  _readFrom(activations, layer) {
+    const n = activations.ids.length;
+    if (layer === 0) this._embed(activations, 0, n); // positions may be other ones
+    this._readLayers(activations, 0, n, layer);
+  }
+
   /** @type {(activations: Activations, first: number, n: number) => void} */
   _embed({ stack, ids, stream: [x] }, first, n) {
     const { network, changes } = this;
@@ -181,11 +188,11 @@ export class Reading {
   }
 
   // stream (+ a sub-layer's output, normed and scaled), normed; into `to`, which may be the stream.
-  /** @type {(norms: Placement, stream: Float32Array, output: Float32Array, n: number, to: Float32Array) => void} */
-  _add(norms, stream, output, n, to) {
+  /** @type {(norms: Placement, stream: Float32Array, output: Float32Array, n: number, to: Float32Array, isSkip?: boolean) => void} */
+  _add(norms, stream, output, n, to, isSkip = true) {
     const scale = this.network.config.residual_scale;
     const added = this._normed(norms.output, output, n);
-    const keeps = this.changes.has("no-residual") ? 0 : 1;
+    const keeps = isSkip && this.changes.has("no-residual") ? 0 : 1;
     for (let i = 0; i < added.length; i += 1) to[i] = keeps * stream[i] + scale * added[i];
     if (norms.sum) to.set(this._normed(norms.sum, to, n));
   }
@@ -215,7 +222,7 @@ export class Reading {
       if (layer.cross && layer.crossNorms) {
         const read = this._normed(layer.crossNorms.input, parallel ? x : y, n);
         const across = this._attendAcross(activations, at, layer.cross, read, first, n);
-        this._add(layer.crossNorms, y, across, n, y);
+        this._add(layer.crossNorms, y, across, n, y, !parallel);
       }
       const mlp = this._feedForward(
         layer,
@@ -224,7 +231,7 @@ export class Reading {
       );
       changes.apply("mlp_out", stack.name, at, "", mlp, first, n);
       here(layers[at].mlp, width).set(mlp);
-      this._add(layer.forwardNorms, y, mlp, n, y);
+      this._add(layer.forwardNorms, y, mlp, n, y, !parallel);
       changes.apply("resid_post", stack.name, at, "", y, first, n);
     }
   }

@@ -63,7 +63,7 @@ export class Text extends Reading {
         from = 0;
         const source = text._of("encoder");
         source.copy(this._of("encoder"), this.source.length, before);
-        text._readLayers(source, 0, this.source.length, before);
+        text._readFrom(source, before);
         text._remember();
       }
     }
@@ -72,7 +72,7 @@ export class Text extends Reading {
       return text;
     }
     text.last.copy(this.last, upTo, from);
-    text._readLayers(text.last, 0, upTo, from);
+    text._readFrom(text.last, from);
     text.logits = network.last.name === "encoder" || !upTo ? null : text.logitsAt(upTo - 1);
     return text;
   }

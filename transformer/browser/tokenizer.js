@@ -15,8 +15,36 @@ const UNSEEN = /\p{C}|\p{Z}|\u034f|\u115f|\u1160|\u17b4|\u17b5|\u2800|\u3164|\uf
 const HIDDEN = "[MASK]"; // as people type it
 const CACHED_WORDS = 10_000;
 
-/** @typedef {{id: number, content: string}} AddedToken */
-/** @typedef {{model: {vocab: Record<string, number>, merges: (string[] | string)[]}, added_tokens: AddedToken[]}} Content */
+/** @import { SpecialIds, TokenizerContent } from "./types.d.ts" */
+
+/**
+ * Why a tokenizer is not read, in a sentence; null for a byte-level BPE that splits words as GPT-2's does.
+ * @param {TokenizerContent} content
+ */
+export const tokenizerRefusal = ({
+  model,
+  normalizer,
+  pre_tokenizer: splits,
+  post_processor: frame,
+  added_tokens: added,
+}) => {
+  const strips = added.some(
+    (token) => !token.special && (token.lstrip || token.rstrip || token.single_word),
+  );
+  const odd = {
+    [`model ${model.type}`]: model.type !== "BPE",
+    "byte fallback": Boolean(model.byte_fallback || model.ignore_merges || model.dropout),
+    [`normalizer ${normalizer?.type}`]: normalizer && normalizer.type !== "NFC",
+    [`pre_tokenizer ${splits?.type}`]:
+      splits?.type !== "ByteLevel" || splits.add_prefix_space || splits.use_regex === false,
+    [`post_processor ${frame?.type}`]: frame && frame.type !== "ByteLevel",
+    "added tokens": strips,
+  };
+  const [reason] = Object.entries(odd).find(([, isOdd]) => isOdd) ?? [];
+  return reason
+    ? say("The browser does not read this model's tokenizer: {reason}.", { reason })
+    : null;
+};
 
 // The characters that tokenizer.json writes bytes as: printable ones as themselves, the rest from U+0100 on.
 const byteOfCharacter = () => {
@@ -31,30 +59,65 @@ const byteOfCharacter = () => {
 };
 
 export class Tokenizer {
-  /** @param {Content} content of tokenizer.json */
-  constructor({ model: { vocab, merges }, added_tokens: added }) {
-    const bytes = byteOfCharacter();
-    /** @type {Map<number, string>} names of special tokens, which decode to no text */
-    this.special = new Map(added.map(({ id, content }) => [id, content]));
-    const ids = new Map([
-      ...Object.entries(vocab),
-      ...added.map(({ id, content }) => /** @type {const} */ ([content, id])),
-    ]);
+  /**
+   * Raises Error, a sentence, for one that is not read. settings: of another project's tokenizer, from a
+   * checkpoint's metadata. size: ids of the network, some of which may be unused.
+   * @param {TokenizerContent} content of tokenizer.json
+   * @param {SpecialIds | null} [settings]
+   * @param {number} [size]
+   */
+  constructor(content, settings = null, size = 0) {
+    const sentence = tokenizerRefusal(content);
+    if (sentence) throw new Error(sentence);
+    const { model, normalizer, added_tokens: added } = content;
+    const { vocab, merges } = model;
+    const ids = new Map(Object.entries(vocab));
+    for (const { id, content: name } of added) ids.set(name, id);
     const idOf = (/** @type {string} */ name) => /** @type {number} */ (ids.get(name));
-    this.padding = idOf("<|padding|>");
-    this.start = idOf("<|start|>");
-    this.end = idOf("<|endoftext|>");
-    /** @type {number | null} */
-    this.mask = ids.get("<|mask|>") ?? null;
+    const own = {
+      start: idOf("<|start|>"),
+      ends: [idOf("<|endoftext|>")],
+      padding: idOf("<|padding|>"),
+      mask: ids.get("<|mask|>") ?? null,
+    };
+    const { start, ends, padding, mask } = settings ?? own;
+    this.isOwn = settings === null;
+    this.composes = normalizer?.type === "NFC";
+    this.start = start;
+    /** @type {Set<number>} the ids that end a text */
+    this.ends = new Set(ends);
+    this.end = ends.length ? Math.min(...ends) : start;
+    this.padding = padding ?? Math.min(...ends, this.end);
+    this.mask = mask;
+    const plain = added.filter(({ special, id }) => !special && id !== padding);
+    this.added = new Map(
+      settings ? plain.map(({ content: name, id }) => /** @type {const} */ ([name, id])) : [],
+    );
+    const names = [...this.added.keys()].sort((a, b) => b.length - a.length);
+    this.addedWords = names.length ? new RegExp(`(${names.map(escaped).join("|")})`, "u") : null;
+    const specials = new Set([
+      ...(settings ? [start, ...ends, mask] : []),
+      ...added.filter(({ id }) => !plain.some((token) => token.id === id)).map(({ id }) => id),
+    ]);
+    /** @type {Map<number, string>} names of special tokens, which decode to no text */
+    this.special = new Map();
+    const bytes = byteOfCharacter();
     /** @type {number[][]} of each id */
-    this.bytes = [];
-    for (const [name, id] of ids)
-      this.bytes[id] = this.special.has(id)
-        ? []
-        : [...name].map((character) => bytes.get(character) ?? 0);
+    this.bytes = Array.from({ length: size }, () => []);
+    this.isUnused = new Set(this.bytes.keys());
+    for (const [name, id] of ids) {
+      this.isUnused.delete(id);
+      if (specials.has(id)) this.special.set(id, name);
+      const characters = [...name];
+      const isByteLevel = characters.every((character) => bytes.has(character));
+      const raw = isByteLevel
+        ? characters.map((character) => bytes.get(character) ?? 0)
+        : new TextEncoder().encode(name);
+      this.bytes[id] = specials.has(id) ? [] : [...raw];
+    }
     /** @type {number[]} */
     this.idOfByte = [];
-    this.bytes.forEach((some, id) => some.length === 1 && (this.idOfByte[some[0]] = id));
+    for (const [character, byte] of bytes) this.idOfByte[byte] = vocab[character];
     /** @type {Map<number, {rank: number, id: number}>} what a pair of ids becomes */
     this.merges = new Map();
     merges.forEach((pair, rank) => {
@@ -65,11 +128,6 @@ export class Tokenizer {
     this.words = new Map();
   }
 
-  // The ids that end a text.
-  get ends() {
-    return new Set([this.end]);
-  }
-
   // Ids that a target of an encoder-decoder begins with.
   get targetStart() {
     return [this.start];
@@ -77,7 +135,9 @@ export class Tokenizer {
 
   /** A text's ids as a decoder continues it. @param {string} text */
   encodeText(text) {
-    return [this.end, ...this.encode(text)];
+    const ids = this.encode(text);
+    if (this.isOwn) return [this.end, ...ids];
+    return ids.length ? ids : [this.start];
   }
 
   /** A text's ids as the encoder of an encoder-decoder reads them. @param {string} text */
@@ -98,6 +158,14 @@ export class Tokenizer {
   encode(text) {
     if (!text.isWellFormed())
       throw new Error(say("the text holds half of a surrogate pair, which is not valid Unicode"));
+    const parts = (this.composes ? text.normalize("NFC") : text).split(this.addedWords ?? /(?!)/u);
+    return parts.flatMap((part, at) =>
+      at % 2 ? [this.added.get(part) ?? 0] : this._encodePlain(part),
+    );
+  }
+
+  /** @param {string} text @returns {number[]} */
+  _encodePlain(text) {
     return (text.match(WORDS) ?? []).flatMap((word) => {
       const cached = this.words.get(word);
       if (cached) return cached;
@@ -158,6 +226,7 @@ export class Tokenizer {
   label(id) {
     const name = this.special.get(id);
     if (name !== undefined) return name;
+    if (this.isUnused.has(id)) return say("‹no token {index}›", { index: id });
     /** @type {string[]} */
     const parts = [];
     /** @type {string[]} */
@@ -179,6 +248,9 @@ export class Tokenizer {
     return parts.join("");
   }
 }
+
+/** @param {string} text */
+const escaped = (text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 
 /** The character that bytes begin with, and how many are its; null for no character. @type {(bytes: number[]) => [string | null, number]} */
 const firstCharacter = (bytes) => {

@@ -257,7 +257,7 @@ export interface Watch {
 export interface Checkpoint {
   name: string;
   config: { model: object; metadata?: Record<string, any> };
-  tokenizer: any;
+  tokenizer: TokenizerContent;
   files: Iterable<ArrayBuffer> | AsyncIterable<ArrayBuffer>;
   kernel: BufferSource;
 }
@@ -287,4 +287,17 @@ export type ReplyMessage =
 export interface WorkerPort {
   postMessage(message: ReplyMessage): void;
   onmessage: ((event: { data: CallMessage }) => any) | null;
+}
+
+// ---- a tokenizer ----
+
+// Of another project's tokenizer: "tokenizer" in a checkpoint's metadata.
+export interface SpecialIds { start: number; ends: number[]; padding: number | null; mask: number | null }
+// tokenizer.json of the tokenizers library, as far as it is read.
+export interface TokenizerContent {
+  model: { type: string; vocab: Record<string, number>; merges: (string[] | string)[]; [option: string]: any };
+  added_tokens: { id: number; content: string; [option: string]: any }[];
+  normalizer: { type: string } | null;
+  pre_tokenizer: { type: string; [option: string]: any } | null;
+  post_processor: { type: string } | null;
 }
