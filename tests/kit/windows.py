@@ -16,6 +16,8 @@ Profile = Callable[..., BrowserContext]
 # Responses and frames come late, and Gradio's frontend, which is an element, later still: a test
 # that reads the page too early fails every time, and not only on a busy machine.
 LATE = """late => {
+    if (window.isLate) return; // a window is given this for each test that opens a page in it
+    window.isLate = true;
     const { fetch, requestAnimationFrame } = window, { define } = customElements;
     const wait = ms => new Promise(done => setTimeout(done, ms));
     window.fetch = async (...given) => {
