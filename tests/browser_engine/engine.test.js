@@ -9,7 +9,7 @@ import { apart, modelOf, numbersOf, vectors } from "./vectors.js";
 
 const LOGITS = 1e-4;
 const WEIGHTS = 1e-5;
-const SMALL = 10; // times as far apart: random networks spread rounding further than trained ones
+const SMALL = 30; // times as far apart: random networks spread rounding further than trained ones
 
 /** @type {(read: Text, wanted: any, said: string) => void} */
 const checkText = (read, { model, sites, head, streams, logits, parts }, said) => {

@@ -51,8 +51,8 @@ PIECES = (
 SETTINGS: tuple[dict[str, Any], ...] = (
     {"temperature": 0.8, "top_k": 40}, {"temperature": 1.2, "top_p": 0.9}, {"temperature": 1.0},
     {"min_p": 0.1}, {"temperature": 0.7, "top_k": 100, "top_p": 0.95, "repetition_penalty": 1.3},
-    {"repetition_penalty": 1.5}, {"temperature": 2.0, "top_k": 5, "stop": [".", "and"]},
-    {"temperature": 1.5, "forced_tokens": [300, 301]},
+    {"temperature": 1.0, "repetition_penalty": 1.5}, {"temperature": 1.5, "forced_tokens": [300]},
+    {"temperature": 2.0, "top_k": 5, "stop": [".", "and"]},
 )  # fmt: skip
 # The choices that a small network is drawn from, as far as the engine has them.
 CHOICES: dict[str, tuple[Any, ...]] = {

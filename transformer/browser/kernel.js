@@ -44,21 +44,11 @@ export class Kernel {
     return new Float32Array(this.memory.buffer, address, count);
   }
 
-  /**
-   * Store a tensor's bytes; isWide: as float32.
-   * @param {Uint8Array} bytes
-   * @param {number} type
-   * @param {number[]} shape
-   * @param {boolean} isWide
-   * @returns {Tensor}
-   */
-  store(bytes, type, shape, isWide) {
-    const count = 4 * Math.ceil(shape.reduce((product, size) => product * size, 1) / 4);
-    const more = isWide && type !== 0 ? 2 * count : 0; // widened from the end of its room to the start
-    const address = this.allocate(Math.max(bytes.length, 2 * count) + more);
-    new Uint8Array(this.memory.buffer, address + more).set(bytes);
-    if (more) this._widen(address + more, type, count, address);
-    return { address, type: more ? 0 : type, shape };
+  /** @type {(bytes: Uint8Array, type: number, shape: number[]) => Tensor} */
+  store(bytes, type, shape) {
+    const address = this.allocate(bytes.length);
+    new Uint8Array(this.memory.buffer, address).set(bytes);
+    return { address, type, shape };
   }
 
   /** Room for `count` float32. @param {number} count */

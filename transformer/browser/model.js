@@ -2,7 +2,6 @@
 
 import { say } from "../web/messages.js";
 import { beamSearch } from "./beam.js";
-import { wholeConfig } from "./config.js";
 import { Kernel } from "./kernel.js";
 import { Network } from "./network.js";
 import {
@@ -20,21 +19,10 @@ import { Text } from "./text.js";
 import { Tokenizer } from "./tokenizer.js";
 import { Weights } from "./weights.js";
 
-/** @import { ModelConfig, Request, Step, Search, Filled } from "./types.d.ts" */
+/** @import { Request, Step, Search, Filled } from "./types.d.ts" */
 /** @import { Intervention, Generation, Checkpoint, Watch } from "./types.d.ts" */
 
-const MOST_WIDE_BYTES = 64e6; // of a network's matrices as float32, if they are stored in less
 const PAUSE_MS = 30; // after which other events get their turn
-
-/** About the size of a network's matrices as float32. @param {ModelConfig} config */
-const wideBytesOf = ({
-  d_model: width,
-  d_ff: wide,
-  n_layers: nLayers,
-  vocab_size: nTokens,
-  family,
-}) =>
-  4 * width * (nTokens + nLayers * (4 * width + 3 * wide) * (family === "encoder-decoder" ? 2 : 1));
 
 const turn = () =>
   /** @type {Promise<void>} */ (
@@ -65,7 +53,7 @@ export class Model {
    */
   static async load({ name, config, tokenizer, files, kernel: bytes }) {
     const kernel = await Kernel.from(bytes);
-    const weights = new Weights(kernel, wideBytesOf(wholeConfig(config.model)) < MOST_WIDE_BYTES);
+    const weights = new Weights(kernel);
     for await (const file of files) weights.add(file);
     const network = Network.from(config.model, weights, kernel);
     const metadata = config.metadata ?? {};

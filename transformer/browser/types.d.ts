@@ -2,25 +2,13 @@
 // G heads of keys, L layers, V vocabulary. All arrays are row by row.
 
 // A tensor in a kernel's memory. type: 0 float32, 1 float16, 2 bfloat16.
-export interface Tensor {
-  address: number;
-  type: number;
-  shape: number[];
-}
+export interface Tensor { address: number; type: number; shape: number[] }
 
 // bias: the address of (nOut,) float32, or 0.
-export interface Linear {
-  weight: Tensor;
-  bias: number;
-  nOut: number;
-  nIn: number;
-}
+export interface Linear { weight: Tensor; bias: number; nOut: number; nIn: number }
 
 // shift: null in an RMS norm.
-export interface Norm {
-  gain: Float32Array;
-  shift: Float32Array | null;
-}
+export interface Norm { gain: Float32Array; shift: Float32Array | null }
 
 export type StackName = "encoder" | "decoder";
 export type Kind = "self" | "cross";
@@ -28,72 +16,30 @@ export type SiteName = string; // "decoder.0.self", as in Python
 
 // A checkpoint's config.json under "model": the fields of transformer/model/config.py.
 export interface ModelConfig {
-  family: "decoder" | "encoder" | "encoder-decoder";
-  vocab_size: number;
-  target_vocab_size: number | null;
-  d_model: number;
-  n_heads: number;
-  n_layers: number;
-  target_n_layers: number | null;
-  d_ff: number;
-  max_len: number;
-  target_max_len: number | null;
-  norm: string;
-  norm_kind: string;
-  positions: string;
-  activation: string;
-  head_size: number | null;
-  n_key_heads: number | null;
-  window: number | null;
-  layer_types: string[];
-  score_divisor: string;
-  score_scale: number | null;
-  score_cap: number | null;
-  logit_scale: number;
-  logit_cap: number | null;
-  residual_scale: number;
-  parallel: boolean;
-  gated: boolean;
-  norm_eps: number;
-  norm_heads: boolean;
-  norm_embeddings: boolean;
-  tie_embeddings: boolean;
-  share_embeddings: boolean;
-  scale_embeddings: boolean;
-  embedding_scale: number;
-  padding_id: number | null;
-  target_padding_id: number | null;
-  rotary_size: number | null;
-  rotary_base: number;
-  rotary_scaling: string;
-  rotary_factor: number;
-  [field: string]: unknown;
+  family: "decoder" | "encoder" | "encoder-decoder"; vocab_size: number;
+  target_vocab_size: number | null; d_model: number; n_heads: number; n_layers: number;
+  target_n_layers: number | null; d_ff: number; max_len: number; target_max_len: number | null; norm: string; norm_kind: string;
+  positions: string; activation: string; head_size: number | null; n_key_heads: number | null;
+  window: number | null; layer_types: string[]; score_divisor: string; score_scale: number | null;
+  score_cap: number | null; logit_scale: number; logit_cap: number | null; residual_scale: number;
+  parallel: boolean; gated: boolean; norm_eps: number; norm_heads: boolean;
+  norm_embeddings: boolean; tie_embeddings: boolean; share_embeddings: boolean;
+  scale_embeddings: boolean; embedding_scale: number; padding_id: number | null;
+  target_padding_id: number | null; rotary_size: number | null; rotary_base: number;
+  rotary_scaling: string; rotary_factor: number; [field: string]: unknown;
 }
 
 export interface AttentionPart {
-  query: Linear;
-  key: Linear;
-  value: Linear;
-  output: Linear;
-  queryNorm: Norm | null;
+  query: Linear; key: Linear; value: Linear; output: Linear; queryNorm: Norm | null;
   keyNorm: Norm | null;
 }
 
 // Norms of a sub-layer f: of its input, of its output, of their sum with the stream.
-export interface Placement {
-  input: Norm | null;
-  output: Norm | null;
-  sum: Norm | null;
-}
+export interface Placement { input: Norm | null; output: Norm | null; sum: Norm | null }
 
 export interface Layer {
-  self: AttentionPart;
-  selfNorms: Placement;
-  cross: AttentionPart | null;
-  crossNorms: Placement | null;
-  gate: Linear | null;
-  expand: Linear;
-  contract: Linear;
+  self: AttentionPart; selfNorms: Placement; cross: AttentionPart | null;
+  crossNorms: Placement | null; gate: Linear | null; expand: Linear; contract: Linear;
   forwardNorms: Placement;
   window: number; // tokens that a token reads back, itself included; Infinity: all
   rotates: boolean;
@@ -101,58 +47,29 @@ export interface Layer {
 
 // tokens, positions: (V, C) and (max_len, C); positions null: none are added.
 export interface Stack {
-  name: StackName;
-  tokens: Tensor;
-  positions: ((position: number) => Float32Array) | null;
-  embeddingNorm: Norm | null;
-  layers: Layer[];
-  norm: Norm | null;
-  maxLen: number;
+  name: StackName; tokens: Tensor; positions: ((position: number) => Float32Array) | null;
+  embeddingNorm: Norm | null; layers: Layer[]; norm: Norm | null; maxLen: number;
 }
 
 // Interventions as the page and Python's API write them: transformer/interventions/descriptions.py.
 export interface Ablate {
-  type: "ablate";
-  stack: StackName;
-  layer: number;
-  heads?: number[] | null;
-  kind?: Kind;
-  by?: "zero" | "mean";
-  part?: "z" | "mlp_out" | "layer";
-  positions?: number[] | null;
+  type: "ablate"; stack: StackName; layer: number; heads?: number[] | null; kind?: Kind;
+  by?: "zero" | "mean"; part?: "z" | "mlp_out" | "layer"; positions?: number[] | null;
 }
 export interface Add {
-  type: "add";
-  stack: StackName;
-  layer: number;
-  vector: ArrayLike<number>;
-  positions?: number[] | null;
-  part?: "resid_post" | "mlp_out";
+  type: "add"; stack: StackName; layer: number; vector: ArrayLike<number>;
+  positions?: number[] | null; part?: "resid_post" | "mlp_out";
 }
 export interface EditMask {
-  type: "mask";
-  stack: StackName;
-  layer?: number | null;
-  kind?: Kind;
-  without?: string[];
-  allow?: [number | null, number | null][];
-  forbid?: [number | null, number | null][];
+  type: "mask"; stack: StackName; layer?: number | null; kind?: Kind; without?: string[];
+  allow?: [number | null, number | null][]; forbid?: [number | null, number | null][];
 }
-export interface Break {
-  type: "break";
-  what: string;
-}
+export interface Break { type: "break"; what: string }
 // values: a row for each position, (P, C), or for part "z" (P, H, D) or (P, D). text: another text
 // in their place, which Model.resolved replaces by its values.
 export interface Patch {
-  type: "patch";
-  stack: StackName;
-  layer: number;
-  positions: number[];
-  text?: string;
-  part?: "resid_post" | "z" | "mlp_out";
-  heads?: number[] | null;
-  kind?: Kind;
+  type: "patch"; stack: StackName; layer: number; positions: number[]; text?: string;
+  part?: "resid_post" | "z" | "mlp_out"; heads?: number[] | null; kind?: Kind;
   values?: ArrayLike<number>[] | ArrayLike<number>[][] | null;
 }
 export type Intervention = Ablate | Add | EditMask | Break | Patch;
@@ -160,8 +77,7 @@ export type Intervention = Ablate | Add | EditMask | Break | Patch;
 // source: the ids that an encoder-decoder's encoder reads. isText: how many tokens of a stack are
 // text and not padding behind it; default: all. positions: of each token; default: 0, 1, 2 ...
 export interface TextOptions {
-  source?: number[];
-  interventions?: Intervention[];
+  source?: number[]; interventions?: Intervention[];
   nText?: { encoder?: number; decoder?: number };
   positions?: { encoder?: number[]; decoder?: number[] };
 }
@@ -178,72 +94,36 @@ export interface Contributions {
 
 // Every setting of a run, named and checked as Request of transformer/runs/request.py.
 export interface Request {
-  text: string;
-  max_new_tokens?: number;
-  temperature?: number | null;
-  top_k?: number | null;
-  top_p?: number | null;
-  min_p?: number | null;
-  seed?: number;
-  beams?: number;
-  length_penalty?: number;
-  repetition_penalty?: number;
-  stop?: string | string[];
-  forced_tokens?: number[];
-  interventions?: Intervention[];
+  text: string; max_new_tokens?: number; temperature?: number | null; top_k?: number | null;
+  top_p?: number | null; min_p?: number | null; seed?: number; beams?: number;
+  length_penalty?: number; repetition_penalty?: number; stop?: string | string[];
+  forced_tokens?: number[]; interventions?: Intervention[];
 }
 
 // One generated token. probability: the network's; drawn: after temperature and filters, 0 = cut.
 // window: the tokens that the step read, [from, to).
 export interface Step {
-  index: number;
-  token: number;
-  probability: number;
-  drawn: number;
-  nKept: number;
+  index: number; token: number; probability: number; drawn: number; nKept: number;
   window: [number, number];
 }
 
 export interface BeamNode {
-  token: number;
-  parent: number;
-  score: number;
-  state: "alive" | "ended" | "cut";
+  token: number; parent: number; score: number; state: "alive" | "ended" | "cut";
 }
-export interface Hypothesis {
-  ids: number[];
-  score: number;
-  normalised: number;
-  ended: boolean;
-}
+export interface Hypothesis { ids: number[]; score: number; normalised: number; ended: boolean }
 export interface Search {
   hypotheses: Hypothesis[]; // best first
   steps: BeamNode[][];
 }
 
-export interface Guess {
-  id: number;
-  text: string;
-  label: string;
-  probability: number;
-}
-export interface Filled {
-  text: string;
-  ids: number[];
-  positions: number[];
-  guesses: Guess[][];
-}
+export interface Guess { id: number; text: string; label: string; probability: number }
+export interface Filled { text: string; ids: number[]; positions: number[]; guesses: Guess[][] }
 
 // text: reads ids from `start` on (0 unless the window slid); the last of a full translator is unread.
 export interface Generation {
-  text: import("./text.js").Text;
-  ids: number[];
-  source: number[];
-  nPrompt: number;
+  text: import("./text.js").Text; ids: number[]; source: number[]; nPrompt: number;
   steps: Step[]; // none of a beam search
-  search: Search | null;
-  start: number;
-  stopped: "end" | "stop" | "length" | "read" | "cancelled";
+  search: Search | null; start: number; stopped: "end" | "stop" | "length" | "read" | "cancelled";
 }
 
 // onStep is awaited; signal ends the generation after a token, with what there is.
@@ -255,24 +135,18 @@ export interface Watch {
 // config, tokenizer: the JSON of config.json and tokenizer.json. files: the bytes of each *.safetensors,
 // read one by one. kernel: the bytes of kernel.wasm.
 export interface Checkpoint {
-  name: string;
-  config: { model: object; metadata?: Record<string, any> };
-  tokenizer: TokenizerContent;
-  files: Iterable<ArrayBuffer> | AsyncIterable<ArrayBuffer>;
+  name: string; config: { model: object; metadata?: Record<string, any> };
+  tokenizer: TokenizerContent; files: Iterable<ArrayBuffer> | AsyncIterable<ArrayBuffer>;
   kernel: BufferSource;
 }
 
 // ---- calls of the engine in a worker ----
 
 // progress sends the caller something before the result; signal: the caller does not need more.
-export interface CallContext {
-  progress: (value: any) => void;
-  signal: AbortSignal;
-}
+export interface CallContext { progress: (value: any) => void; signal: AbortSignal }
 export type Handlers = Record<string, (data: any, context: CallContext) => any>;
 export interface Caller {
-  isWorker: boolean;
-  call(name: string, data: any, options?: Partial<CallContext>): Promise<any>;
+  isWorker: boolean; call(name: string, data: any, options?: Partial<CallContext>): Promise<any>;
   end(): void;
 }
 export type CallMessage =

@@ -7,15 +7,9 @@
 const TYPES = ["F32", "F16", "BF16"]; // as kernel.c counts them
 
 export class Weights {
-  /**
-   * widen: store all as float32. A token then takes a fourth to a third less time if the weights fit the
-   * processor's cache; without, half the memory. Several tokens at once take the same time.
-   * @param {Kernel} kernel
-   * @param {boolean} [widen]
-   */
-  constructor(kernel, widen = false) {
+  /** @param {Kernel} kernel */
+  constructor(kernel) {
     this.kernel = kernel;
-    this.widen = widen;
     /** @type {Map<string, Tensor>} */
     this.tensors = new Map();
   }
@@ -31,7 +25,7 @@ export class Weights {
       if (type < 0) throw new Error(`tensor type: ${dtype}`);
       const [from, to] = offsets;
       const numbers = new Uint8Array(file, 8 + size + from, to - from);
-      this.tensors.set(name, this.kernel.store(numbers, type, shape, this.widen));
+      this.tensors.set(name, this.kernel.store(numbers, type, shape));
     }
   }
 
