@@ -1,5 +1,6 @@
 """Check lessons with the models that they need: every state opens, every check can be passed and
-failed, every hint leads to the answer, every number in a text is what the model gives.
+failed, every hint leads to the answer, every number in a text is what the model gives, every
+translation is made from today's text.
 """
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from transformer.checkpoint import bundled_names
@@ -18,6 +20,7 @@ from transformer.lessons.checks import Answer, Check
 from transformer.lessons.lesson import Lesson, Step
 from transformer.lessons.measures import GradingContext, counted, first_row, of
 from transformer.lessons.output_check import written
+from transformer.lessons.stamps import behind, put_stamps
 from transformer.runs.run import Run
 from transformer.server.fields import shown_first
 from transformer.server.lessons import answer_of, check_places, shown_by
@@ -207,6 +210,9 @@ def check(folder: str, names: list[str]) -> int:
     for translations in lessons.values():
         lesson, *_ = translations.values()
         print(f"{lesson.name} ({lesson.minutes} minutes; {', '.join(translations)})")
+        for late in behind(Path(folder) / lesson.name):
+            print(f"  ! behind the original: {late}")
+            bad += 1
         for found in verify(lesson, service):
             told = found.problem or found.says or "nothing is asked"
             print(f"  {'!' if found.problem else ' '} {found.step} {found.title}: {told}")
@@ -220,10 +226,17 @@ def main() -> None:
     parser = Parser(description=__doc__)
     parser.add_argument("folder", nargs="?", default=str(FOLDER), help="default: the bundled ones")
     parser.add_argument(
+        "--stamp", metavar="LANGUAGE", help="only say that this language follows today's texts"
+    )
+    parser.add_argument(
         "--checkpoints", nargs="+", default=bundled_names(), help="the models that are served"
     )
     options = parser.parse_args()
     try:
+        if options.stamp:
+            for path in sorted(Path(options.folder).glob(f"*/{options.stamp}.md")):
+                put_stamps(path.parent, options.stamp)
+            return
         sys.exit(check(options.folder, options.checkpoints) > 0)
     except (ValueError, OSError) as error:
         sys.exit(f"{error}")

@@ -16,10 +16,12 @@ import httpx
 import pytest
 from kit import aio, serving
 
+import transformer
 from transformer.checks import InvalidRequest
 from transformer.inference.deadline import renewed
 from transformer.lessons import all_lessons
 from transformer.messages import languages, say, speaking
+from transformer.server.class_routes import step_shower, text_taker
 from transformer.server.classes import N_SIGNS, SIGNS, Classes
 from transformer.server.errors import NO_CLASS, Refused, public_error
 from transformer.server.limits import (
@@ -29,6 +31,7 @@ from transformer.server.limits import (
     MAX_CLASSES,
 )
 from transformer.server.requests import set_caller
+from transformer.server.service import Service
 from transformer.server.slots import Caller
 from transformer.server.store import MemoryBudget
 
@@ -173,14 +176,47 @@ def test_every_guess_reaches_the_phones_and_stays_while_a_run_is_asked_for(teach
             tally = teacher.tally()
             assert len(tally["options"]) == len(step.guesses), (name, number)
             assert bool(tally["kind"]) == bool(step.guess), (name, number)
-    one = Phone(teacher)
-    teacher.show(1, "guess", name="prediction")
-    one.answer(2, one.asked()["name"])
-    for phase in ("task", "shown"):
-        teacher.show(1, phase, name="prediction")
-        assert one.asked()["kind"] == ""
-        tally = teacher.tally()
-        assert (tally["kind"], tally["counts"], tally["right"]) == ("options", [[2, 1]], None)
+    one, other = Phone(teacher), Phone(teacher)
+    right = all_lessons()["values"]["en"].steps[3].guessed - 1
+    teacher.show(4, "guess", name="values")
+    name = one.asked()["name"]
+    one.answer(right, name)
+    other.answer(right + 1, name)
+    teacher.show(4, "task", name="values")
+    asked = one.asked()
+    assert (asked["kind"], asked["question"]) == ("", "")  # the phone cannot do it
+    tally = teacher.tally()
+    assert (tally["kind"], tally["counts"]) == ("options", [[right, 1], [right + 1, 1]])
+    assert (tally["right"], tally.get("guessed")) == (None, None)
+    teacher.show(4, "shown", name="values")
+    tally = teacher.tally()
+    assert (tally["right"], tally["guessed"]["right"], tally["guessed"]["all"]) == ([right], 1, 2)
+    assert [phone.asked()["guessed"]["right"] for phone in (one, other)] == [True, False]
+
+
+def test_texts_of_phones_are_run_and_judged_as_the_step_says():
+    service = Service([transformer.load("stories")], trainings=0)
+    classes = Classes(MemoryBudget())
+    held = {"code": (one := classes.open()).code, "key": one.key}
+    show, take = step_shower(service, classes), text_taker(service, classes)
+    run = service.example("stories")[0]
+
+    def judged(lesson: str, text: str, **shown: Any) -> Any:
+        show(held | {"name": lesson, "step": 1, "phase": "task", "run": run} | shown)
+        asked = {"code": one.code, "phone": "mine", "name": f"{lesson}.1.task", "text": text}
+        return take(asked)
+
+    story = 'Once upon a time a cat named {0} saw a bird. The bird said to {0}, "Hello, {1}'
+    for name, is_right in (("Plim", True), ("Tark", False), ("Plim", True)):
+        assert judged("prediction", story.format(name, name[0]))["right"] is is_right
+    assert one.poll is not None
+    (tried,) = one.poll.tried.values()  # a phone's last text counts
+    assert (tried.said[:3], tried.right) == ("lim", True)
+    # the switch of the step is on, whatever text a phone sends
+    assert judged("attention", "We all saw a dog named")["right"] is True
+    with pytest.raises(InvalidRequest, match="may have 300 characters"):
+        judged("attention", "a" * 301)
+    assert judged("attention", "We saw a dog named", phase="shown")["right"] is True  # too late
 
 
 def test_without_a_step_phones_are_asked_nothing(teacher):

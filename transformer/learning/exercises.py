@@ -9,6 +9,7 @@ from functools import cache
 from random import Random
 
 import torch
+from torch import Tensor
 
 from transformer.checkpoint import HeldOutSample
 from transformer.checks import InvalidRequest, shortened
@@ -218,15 +219,41 @@ def right_letters(
     return [row.tolist() for row in right.split(where.sum(dim=1).tolist())]
 
 
+@torch.inference_mode()
+def letter_probabilities(network: Transformer, exercise: Exercise) -> tuple[float, float]:
+    """The mean probability, over the letters of the answers to the HELD_OUT questions after the
+    right letters before them, of all letters that the question contains, and of the right one."""
+    rows, tokenizer = held_out(exercise), exercise.tokenizer()
+    asked = examples(exercise, network.config.family, rows)
+    logits, wanted, where = predictions(network, asked, tokenizer.padding_id)
+    probabilities = logits.softmax(dim=-1)
+    contained = torch.zeros_like(probabilities[: len(rows)])
+    for number, (question, _) in enumerate(rows):
+        contained[number, tokenizer.encode(question)] = 1
+    of_row = where.nonzero()[:, 0]
+    letters = wanted != tokenizer.end_id
+    on_text = (probabilities * contained[of_row]).sum(dim=-1)[letters].mean()
+    right = probabilities.gather(1, wanted[:, None])[letters].mean()
+    return float(on_text), float(right)
+
+
 def n_right(network: Transformer, exercise: Exercise, hooks: Sequence[Hook] = ()) -> int:
     """How many of the HELD_OUT questions the network would answer correctly by greedy decoding."""
     return sum(map(all, right_letters(network, exercise, hooks)))
 
 
-@torch.inference_mode()
 def best_head(network: Transformer, exercise: Exercise) -> tuple[float, Site, int]:
-    """The head that attends most to the next letter of the answer, where the question contains it:
-    its mean weight over the answers' letters, 0 to 1, its site and its number.
+    """The head with the largest of the `head_scores`: its score, its site and its number."""
+    scores = head_scores(network, exercise)
+    site = max(scores, key=lambda one: float(scores[one].max()))
+    head = int(scores[site].argmax())
+    return float(scores[site][head]), site, head
+
+
+@torch.inference_mode()
+def head_scores(network: Transformer, exercise: Exercise) -> dict[Site, Tensor]:
+    """How much each head attends to the next letter of the answer, where the question contains it:
+    its mean weight over the answers' letters, (H,), 0 to 1, by site.
 
     In the induction exercise this is the induction score: the weight on what followed the last time
     (Olsson et al. 2022). For an encoder-decoder, the weights of cross-attention.
@@ -242,14 +269,11 @@ def best_head(network: Transformer, exercise: Exercise) -> tuple[float, Site, in
     width = max(len(one.source or one.read) for one in asked)
     questions = pad([*read, [0] * width], tokenizer.padding_id)[:-1]
     there = (questions[row] == wanted[letters][:, None])[:, None]  # (N, 1, Tk)
-    scores = {
+    return {
         site: (record.pattern[row, :, place] * there).sum(dim=-1).mean(dim=0)
         for site, record in trace.records.items()
         if site.kind == ("cross" if crosses else "self")
     }
-    site = max(scores, key=lambda one: float(scores[one].max()))
-    head = int(scores[site].argmax())
-    return float(scores[site][head]), site, head
 
 
 def check_question(exercise: Exercise, question: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import fields
+from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from transformer.checks import check_choice, check_names, shortened
@@ -66,17 +66,22 @@ def _click(what: Any, settings: dict[str, Any], given: dict[str, Any]) -> Check:
 
 def _output_check(header: Any) -> Check:
     own = fields(OutputCheck)[len(fields(Check)) :]
-    allowed = {one.name: list if one.default == () else type(one.default) for one in own}
+    allowed = {one.name: list if one.default == () else _type_of(one) for one in own}
     if not isinstance(header, dict) or not header:
         raise ValueError("run must be a table of what the run is to be")
     check_names("run", header, allowed)
     for name, value in header.items():
         if not isinstance(value, allowed[name]):
             raise ValueError(f"run takes {[*allowed]}; got {name} = {shortened(value)}")
-    for one in header.get("numbers", ()):
-        _check_arguments(one.get("of"), [name for name in one if name not in (*COMPARED, "of")])
+    for number in (*header.get("numbers", ()), *header.get("intact", {}).get("numbers", ())):
+        given = [name for name in number if name not in (*COMPARED, "of")]
+        _check_arguments(number.get("of"), given)
     lists = {name: tuple(header.get(name, ())) for name in ("alters", "numbers")}
     return OutputCheck(**header | lists)
+
+
+def _type_of(field: Field[Any]) -> type:
+    return dict if field.default is MISSING else type(field.default)
 
 
 def _check_arguments(name: Any, given: Collection[str]) -> None:

@@ -6,7 +6,7 @@
     check = {choose = "weight", …, query = 20, key = [3, 9, 12]}    the largest of several
     check = {choose = "row_entropy", …, bounds = [1, 2]}            its range, one of three
     check = {number = "hidden", site = "decoder.0.self", query = 3, tolerance = 0}
-    check = {run = {has = "Bram", alters = ["ablate"]}}             see `output_check`
+    check = {run = {has = "ram", alters = ["ablate"]}}              see `output_check`
 
 A click is right on the largest value (least = true: the smallest), or nearly: within = 0.1 of the
 range from the worst to the best.
@@ -161,14 +161,17 @@ class Number(Check):
     tolerance: float = 0.0
 
     def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
-        """Right if within the tolerance."""
+        """Right if within the tolerance, or if it is the measured number in fewer digits."""
         got = answer.get("number")
         if not is_number(got):
             raise ValueError(f"the answer must be a number; got {shortened(got)}")
         value = self.measured(context)
-        if abs(got - value) <= self.tolerance + 1e-9:
+        if abs(got - value) <= self.tolerance + 1e-9 or _is_rounded(got, value):
             return CheckResult(True, stated(self.of, value))
-        return CheckResult(False, say("It is not {got}.", got=written_number(got)))
+        return CheckResult(
+            False,
+            say("{quantity} is not {got}.", quantity=worded(self.of), got=written_number(got)),
+        )
 
     def right_answer(self, context: GradingContext) -> Answer | None:
         """The measured number."""
@@ -191,7 +194,10 @@ class Range(Check):
         """Right if the number is in the range."""
         option = check_whole("answer", answer.get("option"), 0, len(self.bounds))
         if option != self._best(context):
-            return CheckResult(False, say("That is not so on this run."))
+            return CheckResult(
+                False,
+                say("{quantity} is in another range on this run.", quantity=worded(self.of)),
+            )
         return CheckResult(True, stated(self.of, self.measured(context)))
 
     def right_answer(self, context: GradingContext) -> Answer | None:
@@ -204,6 +210,15 @@ class Range(Check):
 
     def _best(self, context: GradingContext) -> int:
         return sum(self.measured(context) >= bound for bound in self.bounds)
+
+
+ROUNDED = 0.08  # how far a number in fewer digits may be off, of the measured one
+
+
+def _is_rounded(got: float, value: float) -> bool:
+    """Whether it is the value, rounded to as many decimals as it has."""
+    decimals = len(repr(float(got)).partition(".")[2]) if got != round(got) else 0
+    return round(value, decimals) == got and abs(got - value) <= ROUNDED * abs(value)
 
 
 def stated(name: str, value: float) -> str:

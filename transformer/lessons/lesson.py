@@ -8,7 +8,7 @@ A lesson is written in a few kinds of Markdown block:
 A paragraph about it.
 
 ## Title                    of a step
-```toml                     its header, see `Step`; others than the first may translate FOR_TEACHER
+```toml                     its header, see `Step`; a translation's has FOR_TEACHER, and its stamps
 ```
 Paragraphs: what the step says.
 ? What do you guess?        before the picture opens; not graded
@@ -31,15 +31,19 @@ from typing import Any
 from transformer.checks import check_choice, check_flag, check_names, check_whole, shortened
 from transformer.lessons.check_header import check_of
 from transformer.lessons.checks import Check
+from transformer.lessons.output_check import OutputCheck
 from transformer.messages import ENGLISH
 
 MAX_BYTES = 100_000  # of a language's file
 # What it teaches, a wrong idea that it corrects, a question for the class.
 FOR_TEACHER = ("aim", "misconception", "ask")
-IN_HEADER = ("minutes", "aim", "steps")
+IN_HEADER = ("minutes", "aim", "steps", "plans", "made_from")
 IN_STEP = (
-    "state", "types", "ordered", "check", "solution", "hints", "measured", *FOR_TEACHER, "project",
+    "state", "types", "ordered", "guessed", "check", "solution", "hints", "measured",
+    *FOR_TEACHER, "phones", "minutes", "who",
 )  # fmt: skip
+# Who does a step: pupils in pairs, the class before the projector, everybody alone.
+WHO = ("", "pairs", "projector", "everybody")
 LISTS = ("says", "guesses", "options", "hints", "explains")
 
 
@@ -47,17 +51,19 @@ LISTS = ("says", "guesses", "options", "hints", "explains")
 class Step:
     """A step in one language: its texts, and what its header says.
 
-    guess, guesses: a question before the picture opens, and what can be said to it. explains: the
-    paragraphs after the guess and the task.
+    guess, guesses: a question before the picture opens, and what can be said to it. guessed: the
+    right guess, from 1; 0 where none is. explains: the paragraphs after the guess and the task.
     state: what the page shows, by the names that a link has; none: what it showed before.
     check: the question, if any. types: whether text and settings are shown, to be changed; always
     for a check of the output. ordered: whether the guesses, a scale or such as end in "neither",
     are not shuffled. solution: a state that answers a check without a right answer to
     compute; {learn = "copy"} opens the network of that bundled recording, {train = {…}} that of a
-    training by this plan. hinted: by a hint's number, the fields of a state that select the token,
-    head or cell that it names. measured: the numbers in its text, each {says, of, …, state}: the
-    measure `of` of the run that the step's state, changed by `state`, shows; without `of`, what
-    that run says. project: whether a teacher should show it on the projector.
+    training by this plan. phones: whether the phones of a class get a box for the text of the run,
+    in which the solution's other changes are made.
+    hinted: by a hint's number, the fields of a state that select the token, head or cell that it
+    names. measured: the numbers in its text, each {says, of, …, state}: the measure `of` of the run
+    that the step's state, changed by `state`, shows; without `of`, what that run says.
+    minutes, who: for the teacher, with a class; who is one of WHO.
     """
 
     title: str
@@ -74,11 +80,14 @@ class Step:
     state: Mapping[str, Any] = field(default_factory=dict)
     types: bool = False
     ordered: bool = False
+    guessed: int = 0
     check: Check | None = None
     solution: Mapping[str, Any] = field(default_factory=dict)
     hinted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     measured: Sequence[Mapping[str, Any]] = ()
-    project: bool = False
+    phones: bool = False
+    minutes: int = 0
+    who: str = ""
 
     @property
     def texts(self) -> dict[str, Any]:
@@ -89,7 +98,8 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lesson:
-    """A lesson in one language. of_others: its steps are those of other lessons, "NAME.STEP"."""
+    """A lesson in one language. plans: for the teacher, how to shorten or lengthen it. of_others:
+    its steps are those of other lessons, "NAME.STEP"."""
 
     name: str
     language: str
@@ -97,6 +107,7 @@ class Lesson:
     about: str
     minutes: int
     aim: str = ""
+    plans: Sequence[str] = ()
     steps: tuple[Step, ...] = ()
     of_others: Sequence[str] = ()
 
@@ -120,21 +131,35 @@ def nearest(lesson: Translations, language: str) -> Lesson:
     return next(lesson[one] for one in (language, ENGLISH, *lesson) if one in lesson)
 
 
-def read_lesson(folder: Path) -> dict[str, Lesson]:
-    """Read a lesson's folder NAME/ with a LANGUAGE.md per language, of which the first, English if
-    there is one, has the headers. Raises ValueError with the file and its fault."""
+def language_paths(folder: Path) -> list[Path]:
+    """The files of a lesson's languages; the first one's headers count. Raises ValueError if there
+    is none."""
     paths = sorted(folder.glob("*.md"), key=lambda path: (path.stem != ENGLISH, path.stem))
     if not paths:
         raise ValueError(f"{folder} holds no LANGUAGE.md, such as en.md")
+    return paths
+
+
+def parts_of(path: Path) -> list[dict[str, Any]]:
+    """The texts of a file's title part and of each step, by name, with its "header" or None. Raises
+    ValueError with the unreadable line's number."""
+    if path.stat().st_size > MAX_BYTES:
+        raise ValueError(f"a lesson's file must have at most {MAX_BYTES} bytes")
+    return _parts(path.read_text(encoding="utf-8-sig"))
+
+
+def read_lesson(folder: Path) -> dict[str, Lesson]:
+    """Read a lesson's folder NAME/ with a LANGUAGE.md per language, of which the first, English if
+    there is one, has the headers. Raises ValueError with the file and its fault."""
+    paths = language_paths(folder)
     lessons: dict[str, Lesson] = {}
     for path in paths:
         try:
-            if path.stat().st_size > MAX_BYTES:
-                raise ValueError(f"a lesson's file must have at most {MAX_BYTES} bytes")
-            intro, *parts = _parts(path.read_text(encoding="utf-8-sig"))
+            intro, *parts = parts_of(path)
             header = intro["header"] or {}
             check_names("header", header, IN_HEADER)
             texts = {"title": intro["title"], "about": " ".join(intro["says"]), **_notes(header)}
+            texts |= {"plans": tuple(map(str, header.get("plans", ())))}
             if path is paths[0]:
                 lesson = Lesson(
                     name=folder.name, language=path.stem, steps=tuple(map(_step, parts)),
@@ -161,8 +186,7 @@ _MARKED = {"?": "guess", ">": "task"}
 
 
 def _parts(text: str) -> list[dict[str, Any]]:
-    """The texts of the title part and of each step, by name, with its "header" or None. Raises
-    ValueError with the unreadable line's number."""
+    """See `parts_of`."""
     parts: list[dict[str, Any]] = []
     for block in _BLOCK.finditer(text):
         try:
@@ -211,14 +235,21 @@ def _step(part: dict[str, Any]) -> Step:
             raise ValueError("it has no header")
         check_names("header", header, IN_STEP)
         check = check_of(header["check"]) if "check" in header else None
+        if isinstance(check, OutputCheck) and not check.model:
+            check = replace(check, model=header.get("state", {}).get("model", ""))
         if (check is not None) != bool(part["task"]):
             raise ValueError("a check needs a task (“> …”), and a task a check")
         if check is not None and check.n_options != len(part["options"]):
             n_options = len(part["options"])
             raise ValueError(f"the check has {check.n_options} options; the text has {n_options}")
         settings = {"types": check is not None and check.kind == "run", **header, **_notes(header)}
-        for flag in ("types", "ordered", "project"):
+        for flag in ("types", "ordered", "phones"):
             check_flag(flag, settings.get(flag, False))
+        check_whole("minutes", settings.get("minutes", 0), 0, 90)
+        check_choice("who", settings.get("who", ""), WHO)
+        if settings.get("phones") and "text" not in header.get("solution", {}):
+            raise ValueError("phones takes a check of a run whose solution has a text")
+        check_whole("guessed", settings.get("guessed", 0), 0, len(part["guesses"]))
         hinted: Mapping[str, Any] = settings.pop("hints", {})
         for number in hinted:
             check_choice("hint", number, dict(_numbered(part["hints"])))

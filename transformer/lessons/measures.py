@@ -25,7 +25,7 @@ from transformer.analysis.head_measures import ALL
 from transformer.analysis.head_metrics import head_metrics
 from transformer.analysis.model_queries import ModelQueries
 from transformer.analysis.row_arithmetic import heads_of
-from transformer.checks import InvalidRequest, check_whole
+from transformer.checks import InvalidRequest, check_whole, is_whole
 from transformer.interventions.descriptions import Ablate
 from transformer.messages import mark
 from transformer.model.sites import Site
@@ -83,7 +83,14 @@ def not_measurable(name: str) -> InvalidRequest:
 def of(context: GradingContext, name: str, arguments: Mapping[str, Any], **clicked: Any) -> float:
     """A measure's number. clicked: the arguments that a visitor gives. Raises ValueError where the
     run has none."""
-    return MEASURES[name].measure(context, **counted(context, arguments), **clicked)
+    try:
+        return MEASURES[name].measure(context, **counted(context, arguments), **clicked)
+    except InvalidRequest:
+        raise
+    except ValueError as error:  # such as a network without this layer
+        raise InvalidRequest(
+            "not_measurable", "this cannot be measured on the shown run: {why}", why=str(error)
+        ) from error
 
 
 def counted(context: GradingContext, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -197,6 +204,14 @@ def token_similarity(context: GradingContext, text: str, other: str) -> float:
         raise not_measurable("single token")
     a, b = (table[ids[0]].float() for ids in found)
     return float(torch.nn.functional.cosine_similarity(a, b, dim=0))
+
+
+@measured(mark("the mean similarity (cosine) of two tokens"))
+def usual_similarity(context: GradingContext) -> float:
+    """Mean cosine similarity of all pairs of different tokens."""
+    rows = torch.nn.functional.normalize(_table(context).float(), dim=1)
+    n, total = len(rows), rows.sum(dim=0)
+    return float((total @ total - n) / (n * (n - 1)))
 
 
 def _table(context: GradingContext) -> torch.Tensor:
@@ -325,8 +340,20 @@ def first_row(run: Run, site: str) -> int:
 def _row(context: GradingContext, record: AttentionRecord, query: int) -> int:
     """The recorded row of a query, whose position counts from the start of the text."""
     start = first_row(context.run, str(record.site))
-    return check_whole("query", query, start, start + record.pattern.shape[2] - 1) - start
+    return place_in_text(query, start, record.pattern.shape[2]) - start
 
 
 def _column(record: AttentionRecord, key: int) -> int:
-    return check_whole("key", key, 0, record.pattern.shape[3] - 1)
+    return place_in_text(key, 0, record.pattern.shape[3])
+
+
+def place_in_text(token: Any, first: int, count: int) -> int:
+    """The token's place. Raises ValueError unless it is one of `count` from `first`."""
+    if is_whole(token) and not first <= token < first + count:
+        raise InvalidRequest(
+            "outside_text",
+            "The question is about token {token}, and the shown text has only tokens {first} to "
+            "{last}.",
+            token=token, first=first, last=first + count - 1,
+        )  # fmt: skip
+    return check_whole("token", token, first, first + count - 1)

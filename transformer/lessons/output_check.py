@@ -1,102 +1,330 @@
-"""Check a run's output and the settings that produced it.
+"""Check a run: its text, what was changed in the network, and what the network wrote with and
+without that change.
 
-check = {run = {has = "Bram", alters = ["ablate"]}}
+check = {run = {alters = ["ablate"], most_heads = 1, intact = {has = "ram"}, lacks = "ram"}}
 check = {run = {numbers = [{of = "top_probability", token = -1, temperature = 1, above = 0.5}]}}
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from transformer.analysis.ablation import intact_ids
+from transformer.analysis.ablation import intact_ids, next_token
 from transformer.analysis.masked_token import masked_token
-from transformer.interventions.descriptions import Ablate
-from transformer.lessons.checks import Answer, Check, CheckResult, stated
+from transformer.interventions.breaks import BREAKS
+from transformer.interventions.descriptions import Ablate, Break, EditMask, Intervention, Patch
+from transformer.lessons.checks import (
+    Answer,
+    Check,
+    CheckResult,
+    stated,
+    worded,
+    written_number,
+)
 from transformer.lessons.measures import GradingContext, of
-from transformer.messages import mark, say
+from transformer.messages import capital, mark, say, say_list
+from transformer.model.sites import sites_of
 from transformer.runs.run import Run
+
+COMPARED = ("above", "below")
+CHANGES = ("order", "mask", "word")  # of a text's words
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputCheck(Check):
-    """Conditions on a run's output (generated text, or tokens found for [MASK]) and its request.
+    """Conditions on a run, all of which must hold.
 
-    has, lacks: words that the output contains or lacks. text, other_than: a part that the input has
-    or has not. alters: kinds of interventions in the network. off, keeps: a head that is switched
-    off, or stays on, "5.0". forced: a token was replaced by another. changed, same: the intact
-    network writes something else, or the same. method: greedy, sample or beam. model: a prefix of
-    the model's name. numbers: measures with their arguments, each with `above` or `below`, the
-    least or largest right number.
-    All conditions must hold.
+    Of its request. model: a prefix of the model's name, of the step's state unless it is given.
+    text, begins, ends, other_than: words that the text holds, begins with, ends in, lacks. changes:
+    {text, by}: it is that text with its words in another "order", with more of them behind a
+    "mask", or with one other "word". method: greedy, sample or beam. forced: a token was replaced
+    by another. tokens: how many are written at least, unless the text ends by itself.
+
+    Of the change in the network; without any of these it has to be whole. breaks: the switch of
+    *What if?* that is on. alters: the kinds of interventions: "ablate", "mask", "patch".
+    attention: whose heads are switched off, "self" or "cross". off, keeps: a head that is switched
+    off, or stays on, "5.0". most_heads, most_cells, most_rows: of heads switched off, cells
+    forbidden, rows patched.
+
+    Of what it says: the generated text, or the tokens found for [MASK]. has, lacks: whole words,
+    "*" for any word, "a/b" for either; or "^a", with which it begins. changed: the whole network
+    writes another text. next: its likeliest next token is the "same", or an "other" one. intact:
+    {has, lacks, numbers} of the whole network on the same request. numbers: measures with their
+    arguments, each with `above` or `below`, the least or largest right number.
     """
 
     kind: str = "run"
-    has: str = ""
-    lacks: str = ""
+    model: str = ""
     text: str = ""
+    begins: str = ""
+    ends: str = ""
     other_than: str = ""
+    changes: Mapping[str, str] = field(default_factory=dict)
+    method: str = ""
+    forced: bool = False
+    tokens: int = 0
+    breaks: str = ""
     alters: tuple[str, ...] = ()
+    attention: str = ""
     off: str = ""
     keeps: str = ""
-    forced: bool = False
+    most_heads: int = 0
+    most_cells: int = 0
+    most_rows: int = 0
+    has: str = ""
+    lacks: str = ""
     changed: bool = False
-    same: bool = False
+    next: str = ""
+    intact: Mapping[str, Any] = field(default_factory=dict)
     numbers: tuple[Mapping[str, Any], ...] = ()
-    method: str = ""
-    model: str = ""
+
+    def __post_init__(self) -> None:
+        if self.breaks and self.breaks not in BREAKS:
+            raise ValueError(f"breaks must be one of {[*BREAKS]}; got {self.breaks}")
+        if self.changes and (
+            set(self.changes) != {"text", "by"} or self.changes["by"] not in CHANGES
+        ):
+            raise ValueError(f"changes takes a text, and by: one of {list(CHANGES)}")
+        if self.next not in ("", "same", "other"):
+            raise ValueError(f"next must be “same” or “other”; got {self.next}")
+        if unknown := set(self.intact) - {"has", "lacks", "numbers"}:
+            raise ValueError(f"intact takes has, lacks, numbers; got {sorted(unknown)}")
 
     def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
         """Grade the run itself; `answer` is not used."""
-        if missing := self._missing(context.run):
-            return CheckResult(False, missing)
-        said = written(context)
-        right = self.has in said and not (self.lacks and self.lacks in said)
-        if right and (self.changed or self.same):
-            intact = context.models.ask(intact_ids, context.run, forced=False)
-            right = (intact == context.run.ids) == self.same
-        says = say("The network says “{text}”.", text=said.strip())
-        for one in self.numbers if right else ():
-            asked = {name: value for name, value in one.items() if name not in COMPARED}
-            number = of(context, asked.pop("of"), asked)
-            right = one.get("above", number) <= number <= one.get("below", number)
-            says = stated(one["of"], number)
-            if not right:
-                break
-        return CheckResult(right, says)
+        for refusal in (*self._of_request(context.run), *self._of_change(context.run)):
+            return CheckResult(False, refusal)
+        for refusal in self._of_output(context):
+            return CheckResult(False, refusal)
+        says = say("The network says “{text}”.", text=written(context).strip())
+        if self.next:
+            says = say("Whole network: “{intact}”. Changed: “{now}”.", **dict(_next_words(context)))
+        for number in self.numbers:
+            says = stated(number["of"], _measured(context, number))
+        return CheckResult(True, says)
 
-    def _missing(self, run: Run) -> str:
-        """A sentence on the first unmet condition, or ""."""
-        altered = {one.type for one in run.request.interventions}
+    def _of_request(self, run: Run) -> Iterator[str]:
+        text = run.request.text
         if not run.model.startswith(self.model):
-            return say("This is the model {got}; another one is asked for.", got=run.model)
-        if self.text not in run.request.text:
-            return say("The text that it is given does not hold “{text}” yet.", text=self.text)
-        if self.other_than and self.other_than in run.request.text:
-            return say("The text still holds “{text}”.", text=self.other_than)
-        ablated = [one for one in run.request.interventions if isinstance(one, Ablate)]
-        off = {f"{one.layer}.{head}" for one in ablated for head in one.heads or ()}
-        if self.keeps in off:
-            return say("Head {head} is switched off.", head=self.keeps.replace(".", "·"))
-        if self.off and self.off not in off:
-            return say("Head {head} is not switched off yet.", head=self.off.replace(".", "·"))
-        if missing := [one for one in self.alters if one not in altered]:
-            return say("Nothing of the kind “{what}” is altered in the network yet.",
-                       what=say(KINDS[missing[0]]))  # fmt: skip
+            yield say(
+                "The shown model is {got}; this step is about {model}.",
+                got=run.model, model=self.model,
+            )  # fmt: skip
+        if not holds(text, self.text):
+            yield say("The text has to hold “{text}”.", text=shown(self.text))
+        if words_of(text)[: len(words_of(self.begins))] != words_of(self.begins):
+            yield say("The text has to begin with “{text}”.", text=self.begins)
+        ending = words_of(self.ends)
+        if ending and words_of(text)[-len(ending) :] != ending:
+            yield say("The text has to end with “{text}”.", text=self.ends)
+        if self.other_than and holds(text, self.other_than):
+            yield say("The text still holds “{text}”: take another one.", text=self.other_than)
+        if self.changes and not _is_changed(text, self.changes["text"], self.changes["by"]):
+            yield say(HOW_CHANGED[self.changes["by"]], text=self.changes["text"])
         if self.forced and not run.request.forced_tokens:
-            return say("No token has been replaced yet.")
+            yield say("No token has been replaced yet: click a candidate that was not taken.")
         sampled = "greedy" if run.request.sampling is None else "sample"
-        if self.method not in ("", "beam" if run.request.beams > 1 else sampled):
-            return say("The tokens were chosen by another method.")
-        return ""
+        method = "beam" if run.request.beams > 1 else sampled
+        if self.method not in ("", method):
+            yield say(
+                "The tokens were chosen by “{got}”; this step is about “{method}”.",
+                got=say(METHODS[method]), method=say(METHODS[self.method]),
+            )  # fmt: skip
+        if len(run.steps) < self.tokens and run.stopped != "end":
+            yield say(
+                "It wrote new tokens: {n}. It has to write {least}, or a text that ends by itself.",
+                n=len(run.steps), least=self.tokens,
+            )  # fmt: skip
+
+    def _of_change(self, run: Run) -> Iterator[str]:
+        """What is missing among the changes of the network, and what is too much."""
+        asked: list[Intervention] = []
+        others: list[Intervention] = []
+        for change in run.request.interventions:
+            (asked if self._is_asked(change, run) else others).append(change)
+        if not self.breaks and not self.alters:
+            if others and not self.forced:
+                yield say(
+                    "The network is changed ({what}); this step is about the whole one.",
+                    what=say_list(map(str, others)),
+                )
+            return
+        if not asked:
+            yield self._nothing_yet(others)
+        if others:
+            yield say(
+                "This is changed as well: {what}. Take it back.", what=say_list(map(str, others))
+            )
+        heads = _heads_off(asked, run)
+        head = {"head": (self.keeps or self.off).replace(".", "·")}
+        if self.keeps and any(f"{layer}.{n}" == self.keeps for *_, layer, n in heads):
+            yield say("Head {head} is switched off; it has to stay on.", **head)
+        if self.off and not any(f"{layer}.{n}" == self.off for *_, layer, n in heads):
+            yield say("Head {head} is not switched off yet.", **head)
+        cells = {cell for one in asked if isinstance(one, EditMask) for cell in one.forbid}
+        rows = [at for one in asked if isinstance(one, Patch) for at in one.positions]
+        for sentence, most, n in (
+            (mark("Heads switched off: {n}. At most {most} may be."), self.most_heads, len(heads)),
+            (mark("Cells forbidden: {n}. At most {most} may be."), self.most_cells, len(cells)),
+            (mark("Rows replaced: {n}. At most {most} may be."), self.most_rows, len(rows)),
+        ):
+            if most and n > most:
+                yield say(sentence, n=n, most=most)
+        if self.most_cells and any(None in cell for cell in cells):
+            yield say("A whole row or column is forbidden; forbid single cells.")
+
+    def _is_asked(self, change: Intervention, run: Run) -> bool:
+        if self.breaks:
+            all_off = self.breaks == "no-attention" and _all_heads_off(run)
+            return all_off or (isinstance(change, Break) and change.what == self.breaks)
+        if isinstance(change, Ablate) and (change.part != "z" or change.positions is not None):
+            return False
+        if isinstance(change, Ablate) and self.attention not in ("", change.kind):
+            return False
+        if isinstance(change, EditMask) and not change.forbid:
+            return False
+        return change.type in self.alters
+
+    def _nothing_yet(self, others: Sequence[Intervention]) -> str:
+        if self.breaks:
+            needed = say("“{what}” is not switched on yet.", what=capital(str(Break(self.breaks))))
+        else:
+            needed = say(NOTHING_YET[self.alters[0]])
+            if self.attention == "cross":
+                needed = say("No head of cross-attention is switched off yet.")
+        if not others:
+            return needed
+        return say(
+            "This is changed: {what}. {needed}", what=say_list(map(str, others)), needed=needed
+        )
+
+    def _of_output(self, context: GradingContext) -> Iterator[str]:
+        said = written(context).strip()
+        if self.intact:
+            yield from self._of_intact(context)
+        if self.has and not holds(said, self.has):
+            yield say(
+                "The network says “{text}”; “{words}” would count.",
+                text=said, words=shown(self.has),
+            )  # fmt: skip
+        if self.lacks and holds(said, self.lacks):
+            yield say(
+                "The network says “{text}”: “{words}” is still there.",
+                text=said, words=_match(said, self.lacks),
+            )  # fmt: skip
+        if self.changed and (
+            context.models.ask(intact_ids, context.run, forced=False) == context.run.ids
+        ):
+            yield say("The network says “{text}”, as it does without the change.", text=said)
+        if self.next:
+            words = _next_words(context)
+            if (words["intact"] == words["now"]) != (self.next == "same"):
+                yield say(WRONG_NEXT[self.next], **dict(words))
+        for number in self.numbers:
+            yield from _out_of_bounds(context, number)
+
+    def _of_intact(self, context: GradingContext) -> Iterator[str]:
+        """What the whole network should say on the same request, and does not."""
+        run = context.run
+        said = context.models.ask(intact_text, run).strip()
+        has, lacks = self.intact.get("has", ""), self.intact.get("lacks", "")
+        if has and not holds(said, has):
+            yield say(
+                "Already the whole network says “{text}”, without “{words}”: nothing can be lost.",
+                text=said, words=shown(has),
+            )  # fmt: skip
+        if lacks and holds(said, lacks):
+            yield say(
+                "Already the whole network says “{text}”: that is not due to the change.",
+                text=said,
+            )
+        request = replace(run.request, interventions=())
+        whole = replace(context, run=replace(run, request=request))
+        for number in self.intact.get("numbers", ()):
+            for refusal in _out_of_bounds(whole, number):
+                yield say("Of the whole network: {refusal}", refusal=refusal)
 
 
-COMPARED = ("above", "below")
-KINDS = {
-    "ablate": mark("ablation"), "break": mark("break"), "patch": mark("patch"),
-    "mask": mark("mask"),
-}  # fmt: skip
+NOTHING_YET = {
+    "ablate": mark("No head is switched off yet."),
+    "patch": mark("No row is replaced by one of another text yet."),
+    "mask": mark("No cell of the mask is forbidden yet."),
+    "break": mark("Nothing is switched off yet."),
+}
+METHODS = {
+    "greedy": mark("greedy: always the likeliest"),
+    "sample": mark("sample"),
+    "beam": mark("beam search"),
+}
+HOW_CHANGED = {
+    "order": mark("The text has to be the words of “{text}” in another order, each once."),
+    "mask": mark("The text has to be “{text}” with [MASK] in place of further words."),
+    "word": mark("The text has to be “{text}” with one other word in place of a word."),
+}
+WRONG_NEXT = {
+    "same": mark("Whole network: “{intact}”. Changed: “{now}”. The same would count."),
+    "other": mark("Whole network: “{intact}”. Changed: “{now}”. Another one would count."),
+}
+
+
+# ---- whole words ----
+
+_WORD = re.compile(r"\[mask\]|\w+")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in small letters; [MASK] is one."""
+    return _WORD.findall(text.casefold())
+
+
+def holds(text: str, phrase: str) -> bool:
+    """Whether these words follow each other in a text; "*": any word, "a/b": either, "^a": the
+    text begins with it."""
+    return not phrase or bool(_match(text, phrase))
+
+
+def _match(text: str, phrase: str) -> str:
+    """The words of the text that a phrase matches, or ""."""
+    if phrase.startswith("^"):
+        return phrase[1:] if text.strip().startswith(phrase[1:]) else ""
+    words = words_of(text)
+    wanted = [part if part == "*" else part.casefold().split("/") for part in _parts(phrase)]
+    if not wanted:  # signs alone
+        return phrase if phrase in text else ""
+    for start in range(len(words) - len(wanted) + 1):
+        part = words[start : start + len(wanted)]
+        pairs = zip(part, wanted, strict=True)
+        if all(options == "*" or word in options for word, options in pairs):
+            return " ".join(part)
+    return ""
+
+
+def _parts(phrase: str) -> list[str]:
+    return re.findall(r"\[mask\]|\*|[\w/]+", phrase.casefold())
+
+
+def shown(phrase: str) -> str:
+    """A phrase as a visitor reads it: the first of the alternatives, "…" for any word."""
+    return re.sub(r"(\w)/[\w/]+", r"\1", phrase).replace("*", "…").lstrip("^").strip()
+
+
+def _is_changed(text: str, original: str, by: str) -> bool:
+    """Whether it is the original text with its words changed in one of CHANGES' ways."""
+    now, before = words_of(text), words_of(original)
+    if by == "order":
+        return now != before and sorted(now) == sorted(before)
+    if len(now) != len(before):
+        return False
+    pairs = [pair for pair in zip(now, before, strict=True) if pair[0] != pair[1]]
+    if by == "mask":
+        return bool(pairs) and all(word == "[mask]" for word, _ in pairs)
+    return len(pairs) == 1 and "[mask]" not in pairs[0]
+
+
+# ---- the network's words ----
 
 
 def written(context: GradingContext) -> str:
@@ -112,3 +340,49 @@ def written(context: GradingContext) -> str:
         if index == tokenizer.mask_id
     ]
     return "".join(map(tokenizer.text, guesses)) or run.text
+
+
+def intact_text(model: Any, run: Run) -> str:
+    """The text that the whole network writes on the run's request."""
+    ids = intact_ids(model, run, forced=False)[run.n_prompt :]
+    return "".join(model.tokenizer.text(index) for index in ids)
+
+
+def _next_words(context: GradingContext) -> Mapping[str, str]:
+    """The likeliest next token of the whole network ("intact") and of the changed one ("now")."""
+    run = context.run
+    found = context.models.ask(next_token, run, position=run.n_prompt, n_kept=1)
+    text_of = context.models.model(run.model).tokenizer.text
+    intact, now = (int(values.argmax()) for values in (found.intact, found.intervened))
+    return {"intact": text_of(found.ids[intact]).strip(), "now": text_of(found.ids[now]).strip()}
+
+
+def _measured(context: GradingContext, number: Mapping[str, Any]) -> float:
+    given = {name: value for name, value in number.items() if name not in (*COMPARED, "of")}
+    return of(context, number["of"], given)
+
+
+def _out_of_bounds(context: GradingContext, number: Mapping[str, Any]) -> Iterator[str]:
+    value = _measured(context, number)
+    values = {"quantity": worded(number["of"]), "value": written_number(value)}
+    if "above" in number and value < number["above"]:
+        least = written_number(number["above"])
+        yield say("{quantity} is {value}; {least} or more would count.", **values, least=least)
+    if "below" in number and value > number["below"]:
+        most = written_number(number["below"])
+        yield say("{quantity} is {value}; {most} or less would count.", **values, most=most)
+
+
+def _heads_off(changes: Sequence[Intervention], run: Run) -> set[tuple[str, str, int, int]]:
+    """The heads that are switched off: stack, kind, layer, head."""
+    return {
+        (one.stack, one.kind, one.layer, head)
+        for one in changes
+        if isinstance(one, Ablate) and one.part == "z" and one.positions is None
+        for head in (range(run.config.n_heads) if one.heads is None else one.heads)
+    }
+
+
+def _all_heads_off(run: Run) -> bool:
+    n_sites = len(sites_of(run.config))
+    return len(_heads_off(run.request.interventions, run)) == n_sites * run.config.n_heads

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
-from transformer.analysis.ablation import head_importance, log_probabilities_at
+from transformer.analysis.ablation import head_importance, intact_ids, log_probabilities_at
 from transformer.analysis.logit_contribution import LogitContribution, logit_contribution
 from transformer.analysis.logit_lens import streams_of
 from transformer.analysis.text_before import TextBefore, token_asked
 from transformer.checks import InvalidRequest, check_whole
 from transformer.inference.generation import apply_sampling, draw
 from transformer.inference.model import Model
-from transformer.interventions.descriptions import Break
+from transformer.interventions.descriptions import Ablate, Break
 from transformer.interventions.hooks import ablated_one_by_one
-from transformer.lessons.measures import GradingContext, measured, not_measurable, record_of
+from transformer.lessons.measures import (
+    GradingContext,
+    measured,
+    not_measurable,
+    place_in_text,
+    record_of,
+)
 from transformer.messages import mark
 from transformer.model.hooks import unchanged
 from transformer.model.sites import Site
@@ -50,6 +59,48 @@ def candidate(context: GradingContext, token: int, text: str) -> float:
     return float(_after(context, token)[_id(context, text)].exp())
 
 
+@measured(mark("the probability of going on as in a name of the text"))
+def completion(context: GradingContext) -> float:
+    """The probability of all next tokens that continue the last, unfinished word of the given text
+    as a name, a word with a capital letter, that the text has before; 0 without such a name."""
+    run = context.run
+    before, start = _last_word(run.request.text)
+    names = {name for name in before if name[0].isupper() and name != start}
+    names = {name for name in names if start and name.startswith(start)}
+    if not names:
+        return 0.0
+    text_of = context.models.model(run.model).tokenizer.text
+    probabilities = _after(context, run.n_prompt - 1).exp()
+    texts = map(text_of, range(len(probabilities)))
+    continues = [bool(text) and any(n.startswith(start + text) for n in names) for text in texts]
+    return float(probabilities[torch.tensor(continues)].sum())
+
+
+@measured(mark("the number of names that are completed"))
+def names_completed(context: GradingContext, names: str, without: str) -> float:
+    """Of these names, each put for the one in the given text that its last word begins, those with
+    a `completion` above one half, without a head, "3.4"."""
+    run, (layer, _, head) = context.run, without.partition(".")
+    text = run.request.text
+    before, start = _last_word(text)
+    old = next(name for name in before if name.startswith(start) and name != start)
+    n_completed = 0
+    for name in names.split():
+        new = text.removesuffix(start).replace(old, name) + name[: len(start)]
+        off = [Ablate("decoder", int(layer), [int(head)])]
+        model = context.models.model(run.model)
+        other = model.trace(new, off)
+        assert isinstance(other, Run)
+        n_completed += completion(replace(context, run=other)) > 0.5
+    return float(n_completed)
+
+
+def _last_word(text: str) -> tuple[list[str], str]:
+    """The words before the last one, and that one; "" if the text ends with something else."""
+    words = re.findall(r"\w+", text)
+    return (words[:-1], words[-1]) if words and text.endswith(words[-1]) else (words, "")
+
+
 @measured(mark("its place in the list"))
 def rank(context: GradingContext, token: int, text: str) -> float:
     """The place of a token among all that may come after `token`; 1: the likeliest."""
@@ -68,7 +119,7 @@ def surprisal(context: GradingContext, token: int) -> float:
     """-log2 of the token's own probability, as the network gave it before it read the token."""
     found = context.models.with_lens(context.run).surprisal or ()
     first = context.run.trace_start
-    value = found[check_whole("token", token, first, first + len(found) - 1) - first]
+    value = found[place_in_text(token, first, len(found)) - first]
     return 0.0 if value is None else float(value)
 
 
@@ -82,6 +133,25 @@ def mean_surprisal(context: GradingContext) -> float:
     if not values:
         raise not_measurable("surprisal")
     return sum(values) / len(values)
+
+
+@measured(mark("the share of later tokens that are as before"))
+def later_alike(context: GradingContext) -> float:
+    """Of the generated tokens after the last forced one, the share that is the same as without
+    forced tokens, at the same place; 1 if none comes after it."""
+    run = context.run
+    before = context.models.ask(intact_ids, run, forced=False)
+    start = run.n_prompt + len(run.request.forced_tokens)
+    later = run.ids[start:]
+    if not later:
+        return 1.0
+    return sum(pair[0] == pair[1] for pair in zip(later, before[start:], strict=False)) / len(later)
+
+
+@measured(mark("the number of tokens after the replaced one"))
+def later_tokens(context: GradingContext) -> float:
+    """The number of generated tokens after the last forced one."""
+    return float(len(context.run.steps) - len(context.run.request.forced_tokens))
 
 
 @measured(mark("the number of draws in a hundred that give this token"))
@@ -263,4 +333,4 @@ def _id(context: GradingContext, text: str) -> int:
 
 def _step(context: GradingContext, token: int) -> GenerationStep:
     run, first = context.run, context.run.n_prompt - 1
-    return run.steps[check_whole("token", token, first, first + len(run.steps) - 1) - first]
+    return run.steps[place_in_text(token, first, len(run.steps)) - first]

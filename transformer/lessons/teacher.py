@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from transformer.lessons.lesson import Step, Translations, nearest
-from transformer.messages import language, say, say_n, speaking
+from transformer.messages import language, mark, say, say_list, say_n, speaking
 
+# Who does a step, as the page says it.
+WHO = {"pairs": mark("in pairs"), "projector": mark("projector"), "everybody": mark("each alone")}
 _STRESS = re.compile(r"\*\*([^*]+)\*\*|\*([^*]+)\*|`([^`]+)`")  # as in web/text.js
 _ELEMENTS = {1: "strong", 2: "em", 3: "code"}
 _STYLE = """
@@ -25,10 +27,16 @@ _STYLE = """
       dt, .facts { color: #59636e }
       dd { margin: 0 }
       ul { padding-left: 1.2em }
+      .right { font-weight: 600 }
       .projected { border: 1px solid; border-radius: 3px; padding: 0 6px; font: 14px sans-serif }
       @media (max-width: 32em) { dl { display: block } dd { margin-bottom: 8px } }
-      @page { margin: 15mm }
-      @media print { body { max-width: none; margin: 0; padding: 0; font-size: 11pt } }
+      @page { size: A4; margin: 11mm 12mm }
+      @media print {
+        body { max-width: none; margin: 0; padding: 0; font-size: 8.5pt; line-height: 1.25 }
+        h1 { font-size: 15pt } h2 { font-size: 10.5pt } .projected { font-size: 8.5pt }
+        section { margin-top: 5pt; padding-top: 4pt } p, ul { margin-bottom: 1pt }
+        dl { gap: 1pt 8pt; margin-top: 3pt; grid-template-columns: 7.5em 1fr }
+      }
 """
 _PAGE = """<!doctype html>
 <html lang="{language}">
@@ -56,7 +64,8 @@ def teacher_page(translations: Translations, page: str) -> str:
     with speaking(lesson.language):
         title, for_teacher = html.escape(lesson.title), html.escape(say("For the teacher"))
         minutes = say_n("{n} minute", "{n} minutes", lesson.minutes)
-        sections = [_paragraphs([lesson.about]) + f"<dl>{_row(say('Aim'), [lesson.aim])}</dl>"]
+        rows = _row(say("Aim"), [lesson.aim]) + _row(say("Other plans"), (), lesson.plans)
+        sections = [f"{_paragraphs([lesson.about])}<dl>{rows}</dl>"]
         for number, step in enumerate(lesson.steps, 1):
             address = f"{page}#{urlencode({'lesson': f'{lesson.name}.{number}'})}"
             sections.append(_section(number, address, step))
@@ -69,22 +78,30 @@ def teacher_page(translations: Translations, page: str) -> str:
 
 def _section(number: int, address: str, step: Step) -> str:
     link = f'<a href="{html.escape(address)}">{number}. {_inline(step.title)}</a>'
-    badge = f' <span class="projected">{html.escape(say("Projector"))}</span>'
+    facts = [say_n("{n} minute", "{n} minutes", step.minutes)] if step.minutes else []
+    facts += [say(WHO[step.who])] if step.who else []
+    badge = f' <span class="projected">{html.escape(say_list(facts))}</span>' if facts else ""
     rows = (
         _row(say("Aim"), [step.aim]),
-        _row(say("Guess"), [step.guess], step.guesses),
+        _row(say("Guess"), [step.guess], step.guesses, step.guessed),
         _row(say("Task"), [step.task], step.options),
         _row(say("Explanation"), step.explains),
         _row(say("Misconception"), [step.misconception]),
         _row(say("Ask the class"), [step.ask]),
     )
-    heading = f"<h2>{link}{badge if step.project else ''}</h2>"
+    heading = f"<h2>{link}{badge}</h2>"
     return f"<section>{heading}{_paragraphs(step.says)}<dl>{''.join(rows)}</dl></section>"
 
 
-def _row(label: str, texts: Sequence[str], options: Sequence[str] = ()) -> str:
-    """A label and its texts with their options, as a row of a list; "" without texts."""
-    items = "".join(f"<li>{_inline(option)}</li>" for option in options)
+def _row(label: str, texts: Sequence[str], options: Sequence[str] = (), right: int = 0) -> str:
+    """A label and its texts with their options, as a row of a list; "" without any. right: the
+    option to mark, from 1."""
+    items = "".join(
+        f'<li class="right">{_inline(option)} ✓</li>'
+        if n == right
+        else f"<li>{_inline(option)}</li>"
+        for n, option in enumerate(options, 1)
+    )
     said = _paragraphs(texts) + (f"<ul>{items}</ul>" if items else "")
     return f"<dt>{html.escape(label)}</dt><dd>{said}</dd>" if said else ""
 

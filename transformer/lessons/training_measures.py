@@ -9,11 +9,19 @@ from transformer.inference.loaded import Prepared, hooks_for
 from transformer.inference.model import Model
 from transformer.interventions.descriptions import Ablate
 from transformer.interventions.hooks import hooks_of
-from transformer.learning.exercises import EXERCISES, HELD_OUT, n_right, right_letters
+from transformer.learning.exercises import (
+    EXERCISES,
+    HELD_OUT,
+    head_scores,
+    letter_probabilities,
+    n_right,
+    right_letters,
+)
 from transformer.learning.summary import smoothed
 from transformer.learning.training import BUNDLED, Record, bundled_recording
 from transformer.lessons.measures import GradingContext, measured, not_measurable
 from transformer.messages import mark
+from transformer.model.sites import Site
 from transformer.runs.run import Run
 
 
@@ -46,13 +54,33 @@ def recorded_place(context: GradingContext, task: str, step: int, place: int) ->
     return sum(answer[place] for answer in letters) / HELD_OUT
 
 
+@measured(mark("the probability on these letters"))
+def recorded_probability(context: GradingContext, task: str, step: int, letters: str) -> float:
+    """The mean probability that a bundled recording's network of a kept step gives to the "right"
+    next letter, or to all letters of the "text"."""
+    check_choice("letters", letters, ("text", "right"))
+    record = _recording(task)
+    found = letter_probabilities(record.model(step).network, record.plan.exercise)
+    return found[letters == "right"]
+
+
+@measured(mark("the mean weight on the letter to be written next"))
+def recorded_reading(context: GradingContext, task: str, unit: str) -> float:
+    """Of a head, "1.3", of a recording's last network: see `head_scores`."""
+    record = _recording(task)
+    layer, _, head = unit.partition(".")
+    scores = head_scores(record.model().network, record.plan.exercise)
+    return float(scores[Site("decoder", int(layer), "self")][int(head)])
+
+
 @measured(mark("the number of right answers in a hundred"))
 def recorded_without(context: GradingContext, task: str, unit: str) -> float:
-    """Of a hundred held-out questions, by a recording's last network without a head, "1.3"."""
+    """Of a hundred held-out questions, by a recording's last network without a head, "1.3", or
+    without several, "0.0 0.1"."""
     record = _recording(task)
-    model, (layer, _, head) = record.model(), unit.partition(".")
-    hooks = hooks_of([Ablate("decoder", int(layer), [int(head)])], model.config)
-    return float(n_right(model.network, record.plan.exercise, hooks))
+    model, units = record.model(), [one.split(".") for one in unit.split()]
+    off = [Ablate("decoder", int(layer), [int(head)]) for layer, head in units]
+    return float(n_right(model.network, record.plan.exercise, hooks_of(off, model.config)))
 
 
 @measured(mark("this setting of its training"))

@@ -19,7 +19,7 @@ from transformer.inference.model import Model
 from transformer.server import process
 from transformer.server.addresses import BelowPath, code_maker, hosts_for, path_below, root_path
 from transformer.server.api import check_tools, endpoint_blocks, endpoints_of, tools
-from transformer.server.class_routes import class_routes, phone_routes, step_shower
+from transformer.server.class_routes import class_routes, phone_routes, step_shower, text_taker
 from transformer.server.classes import Classes
 from transformer.server.errors import HANDLERS
 from transformer.server.guard import API, RESOURCES, Guard
@@ -140,7 +140,10 @@ async def application(
     app.mount(f"/{MODULES_PREFIX.rstrip('/')}", MODULES)
     host, port = bound.getsockname()[:2] if bound else (None, None)
     app.include_router(class_routes(classes), prefix=f"{RESOURCES}/class")
-    questions = {"code": code_maker(host, port, root), "show_step": step_shower(service, classes)}
+    questions = {
+        "code": code_maker(host, port, root), "show_step": step_shower(service, classes),
+        "class_text": text_taker(service, classes),
+    }  # fmt: skip
     app.mount(RESOURCES, resource_app(service, **questions))
     app.include_router(program_routes(programs), prefix=API)
     app.include_router(link_routes(service))

@@ -17,16 +17,17 @@ from typing import Any
 from fastapi import APIRouter, Response
 from starlette.responses import HTMLResponse
 
-from transformer.checks import check_choice, check_names, is_whole, shortened
+from transformer.checks import InvalidRequest, check_choice, check_names, is_whole, shortened
 from transformer.inference.deadline import current
 from transformer.lessons.checks import Check
 from transformer.lessons.lesson import Step
 from transformer.lessons.measures import GradingContext
-from transformer.messages import catalogue, language, say
-from transformer.server.classes import GUESS, TASK, Answer, Class, Classes, Poll
+from transformer.lessons.output_check import written
+from transformer.messages import catalogue, language, say, say_error
+from transformer.server.classes import GUESS, MAX_TEXT, TASK, Answer, Class, Classes, Poll, Tried
 from transformer.server.errors import Refused
 from transformer.server.guard import Data
-from transformer.server.lessons import context_of, step_of
+from transformer.server.lessons import context_of, shown_by, step_of
 from transformer.server.limits import MAX_PHONES_WAITING
 from transformer.server.modules import MODULES, PHONE, in_language
 from transformer.server.pages import HOLE
@@ -73,7 +74,9 @@ def step_shower(service: Service, classes: Classes) -> Question:
         if sorted(order := order_of(data)) == list(range(len(poll.order))):
             poll.order = order
         poll.is_over, poll.right, poll.best = phase == SHOWN, None, None
-        if poll.is_over and poll.kind and step.check and context:
+        if poll.is_over and asks == GUESS and step.guessed:
+            poll.right, poll.best = frozenset({step.guessed - 1}), step.guessed - 1
+        elif poll.is_over and poll.kind not in ("", "text") and step.check and context:
             _grade(poll, step.check, context)
         one.show(poll)
         return {}
@@ -89,10 +92,44 @@ def order_of(data: Mapping[str, Any]) -> list[int]:
     return order
 
 
+def text_taker(service: Service, classes: Classes) -> Question:
+    """What a phone asks with a text of its own, which the step's check grades on its own run.
+
+    {"code", "phone", "name", "text"}: as `answer` of `class_routes`. Raises ValueError.
+    """
+
+    def class_text(data: Mapping[str, Any]) -> dict[str, Any]:
+        check_names("class_text", data, ("code", "phone", "name", "text"))
+        one = classes.find(data.get("code"))
+        phone, poll = one.join(data.get("phone")), one.poll
+        if poll and poll.kind == "text" and not poll.is_over and data.get("name") == poll.name:
+            poll.tried[phone] = _tried(service, step_of(poll.lesson, poll.step), data.get("text"))
+        return _to_phone(one, phone)
+
+    return class_text
+
+
+def _tried(service: Service, step: Step, text: Any) -> Tried:
+    if isinstance(text, str) and len(text) > MAX_TEXT:
+        raise InvalidRequest(
+            "long_text", "A phone's text may have {most} characters.", most=MAX_TEXT
+        )
+    assert step.check is not None
+    context = shown_by(service, {**step.state, **step.solution, "text": text})
+    said = written(context).strip()
+    try:
+        right, says = step.check.grade(context, {})
+    except InvalidRequest as error:  # a text that cannot be measured
+        right, says = False, say_error(error)
+    return Tried(text=str(text), said=said, says=says, right=right)
+
+
 def _task(check: Check, step: Step, context: GradingContext) -> dict[str, Any]:
     """The task of a step as fields of a poll; {} where the answer is a run or a cell."""
     if check.kind == "number":
         return {"kind": "number"}
+    if step.phones:
+        return {"kind": "text"}
     labels, look = tuple[str, ...](), "list"
     if check.kind == "token":
         run, look = context.run, "tokens"
@@ -133,11 +170,17 @@ def _described(one: Class, poll: Poll | None) -> dict[str, Any]:
     step, is_guess = step_of(poll.lesson, poll.step), poll.asks == GUESS
     texts = poll.labels or (step.guesses if is_guess else step.options)
     return {
-        "rev": one.rev, "name": poll.name, "title": step.title,
-        "question": step.guess if is_guess else step.task, "look": poll.look, "stack": poll.stack,
-        "kind": poll.kind, "options": [{"at": at, "text": texts[at]} for at in poll.order],
-        "over": poll.is_over, "best": poll.best,
+        "rev": one.rev, "name": poll.name, "title": step.title, "look": poll.look,
+        "question": (step.guess if is_guess else step.task) if poll.kind else "",
+        "stack": poll.stack, "kind": poll.kind, "over": poll.is_over, "best": poll.best,
+        "options": [{"at": at, "text": texts[at]} for at in poll.order],
     }  # fmt: skip
+
+
+def _guesses(one: Class, poll: Poll) -> Mapping[str, Answer]:
+    """The guesses at the step of a poll, by phone."""
+    asked = one.polls.get(f"{poll.lesson}.{poll.step}.{GUESS}")
+    return asked.answers if asked else {}
 
 
 def _to_phone(one: Class, phone: str) -> dict[str, Any]:
@@ -146,17 +189,40 @@ def _to_phone(one: Class, phone: str) -> dict[str, Any]:
         return said
     answer = poll.answers.get(phone)
     right = None if answer is None or poll.right is None else answer in poll.right
-    explains = step_of(poll.lesson, poll.step).explains if poll.is_over else []
-    return said | {"answer": answer, "right": right, "explains": explains}
+    step, tried = step_of(poll.lesson, poll.step), poll.tried.get(phone)
+    said |= {"answer": answer, "right": right, "explains": step.explains if poll.is_over else []}
+    if poll.kind == "text":
+        said |= {"text": tried.text if tried else step.state.get("text", "")}
+        said |= {"says": tried.says, "right": tried.right} if tried else {}
+    if poll.is_over and poll.asks == TASK and step.guessed:
+        guess = _guesses(one, poll).get(phone)
+        best = step.guesses[step.guessed - 1]
+        said["guessed"] = {
+            "text": best,
+            "right": None if guess is None else guess == step.guessed - 1,
+        }
+    return said
 
 
 def _to_teacher(one: Class) -> dict[str, Any]:
     poll = one.poll
-    if poll and not poll.kind:  # a step that asks for a run: the guess stays in sight
+    said: dict[str, Any] = {"phones": one.n_phones()}
+    if poll is None:
+        return _described(one, poll) | said | {"counts": [], "right": None, "answered": 0}
+    step, guesses, is_over = step_of(poll.lesson, poll.step), _guesses(one, poll), poll.is_over
+    right = sorted(poll.right) if poll.right is not None else None
+    if is_over and step.guessed and poll.asks == TASK:
+        n_right = sum(guess == step.guessed - 1 for guess in guesses.values())
+        said["guessed"] = {
+            "right": n_right, "all": len(guesses), "text": step.guesses[step.guessed - 1],
+        }  # fmt: skip
+    if not poll.kind:  # a step that asks for a run: the guess stays in sight
         poll = one.polls.get(f"{poll.lesson}.{poll.step}.{GUESS}", poll)
-    counts = sorted(Counter(poll.answers.values() if poll else ()).items())
-    right = sorted(poll.right) if poll and poll.right is not None else None
-    return _described(one, poll) | {"phones": one.n_phones(), "counts": counts, "right": right}
+        right = [step.guessed - 1] if is_over and step.guessed and poll.kind else None
+    counts = sorted(Counter(poll.answers.values()).items())
+    texts = [{"text": o.text, "said": o.said, "right": o.right} for o in poll.tried.values()]
+    said |= {"counts": counts, "right": right, "texts": texts}
+    return _described(one, poll) | said | {"answered": len(poll.answers) + len(texts)}
 
 
 # ---- the routes ----

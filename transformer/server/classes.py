@@ -27,10 +27,23 @@ from transformer.server.store import CLASSES, MemoryBudget
 SIGNS = "23456789BCDFGHJKMNPQRSTVWXYZ"
 N_SIGNS = 6
 ABSENT_S = 60.0  # after which a phone, or a class, that asks no more makes room for another
-CLASS_BYTES = 400_000  # of MAX_POLLS steps with 200 answers each, and the tokens of four texts
+CLASS_BYTES = 400_000  # of MAX_POLLS steps, two with 200 texts, and the tokens of four texts
 MAX_POLLS = 8  # steps whose answers a class keeps, to go back to
 LARGEST = 1e12  # of the numbers that can be answered
 GUESS, TASK = "guess", "task"
+
+MAX_TEXT = 300  # characters of a text that a phone sends
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A text of a phone. said: what the network went on with; says: the verdict, for the phone."""
+
+    text: str
+    said: str
+    says: str
+    right: bool
+
 
 Answer = int | float  # the place of an option, or a number
 
@@ -39,8 +52,9 @@ Answer = int | float  # the place of an option, or a number
 class Poll:
     """A question to the phones: the guess or the task of a step of a lesson.
 
-    kind: "options" to tap, a "number" to enter, or "": nothing is asked. order: the options as the
-    page shows them. labels: of tokens or heads; a lesson's options have none.
+    kind: "options" to tap, a "number" to enter, a "text" for the network, or "": nothing is asked.
+    order: the options as the page shows them. labels: of tokens or heads; a lesson's options have
+    none. tried: each phone's text.
     stack: whose tokens they are, the text's ("own") or the "encoder"'s.
     answers: by phone. is_over: whether the answer is shown. right: then the right ones among the
     options or the given numbers; None: nothing is right or wrong. best: the right one.
@@ -55,6 +69,7 @@ class Poll:
     labels: Sequence[str] = ()
     stack: str = "own"
     answers: dict[str, Answer] = field(default_factory=dict)
+    tried: dict[str, Tried] = field(default_factory=dict)
     is_over: bool = False
     right: frozenset[Answer] | None = None
     best: Answer | None = None
@@ -66,8 +81,8 @@ class Poll:
 
     def check(self, answer: Any) -> Answer:
         """An answer that can be counted. Raises ValueError for any other."""
-        if not self.kind:
-            raise ValueError("this step asks nothing of a phone")
+        if self.kind in ("", "text"):
+            raise ValueError("this step asks a phone for nothing that is counted")
         if self.kind == "options":
             return check_whole("answer", answer, 0, len(self.order) - 1)
         if not is_number(answer) or not abs(answer) <= LARGEST:
@@ -120,7 +135,8 @@ class Class:
 
     def n_phones(self) -> int:
         """The number of phones that are connected or have answered the present question."""
-        now, answered = time.monotonic(), self.poll.answers if self.poll else {}
+        now, poll = time.monotonic(), self.poll
+        answered = {*poll.answers, *poll.tried} if poll else set()
         return sum(now - at < ABSENT_S or one in answered for one, at in self.seen.items())
 
     def asked(self, poll: Poll) -> Poll:

@@ -46,7 +46,7 @@ def lesson(service: Service, data: Mapping[str, Any]) -> Answer:
     steps = [
         step.texts | {
             "state": step.state, "check": step.check.kind if step.check else "",
-            "types": step.types, "ordered": {
+            "types": step.types, "guessed": step.guessed - 1, "ordered": {
                 "guesses": step.ordered, "options": bool(step.check and step.check.is_ordered),
             },
         }

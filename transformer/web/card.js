@@ -3,7 +3,7 @@
 import { pause } from "./ask.js";
 import { useDocument } from "./part.js";
 import { fields } from "./fields.js";
-import { numberOf, say } from "./messages.js";
+import { numberOf, say, sayWith } from "./messages.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
 import { siteName } from "./sites.js";
 import { page, nextPaint, reactive } from "./store.js";
@@ -19,6 +19,7 @@ import { Marked } from "./text.js";
  * @property {Record<string, string>} state fields of a link; none: the page stays as it is
  * @property {string} [guess] of a lesson: a question before the picture opens
  * @property {string[]} [guesses]
+ * @property {number} [guessed] the place of the right one, -1 where none is
  * @property {string} [task] what there is to do
  * @property {string} [check] how that is answered: click (head, token, cell), number, choose, run
  * @property {string[]} [options]
@@ -44,6 +45,7 @@ const NOTHING = {
   says: "",
   solved: false,
 };
+export const OF_CLASS = -1; // in place of a guess: those of a class's phones
 const LEAFING = { ArrowRight: 1, ArrowLeft: -1 };
 
 // The guess at a card, the answer to it and the verdict, by the card's name. tell(right, says): set the
@@ -151,12 +153,22 @@ const ChoiceForm = ({ options, order, chosen, choose }) => {
   return html`<form class="card-form" novalidate>${order.map(one)}</form>`;
 };
 
+// The guess of the visitor, marked once the step is answered; a class has its own.
+const Guessed = ({ words, state }) => {
+  const { guesses, guessed = -1 } = words;
+  const isMarked = guessed >= 0 && isExplained(words, state);
+  const right = html`<${Marked} text=${guesses[guessed] ?? ""} />`;
+  if (state.guess === OF_CLASS) return null;
+  return html`<p class="card-guessed">${say("Your guess:")} <${Marked} text=${guesses[state.guess]} />${
+    isMarked &&
+    (state.guess === guessed ? " ✓" : html` · ${sayWith("right: {guess}", { guess: right })}`)
+  }</p>`;
+};
+
 const Guess = ({ words, name, state }) => {
   const { guess, guesses } = words;
   const choose = (at) => state.set({ guess: at });
-  if (!isGuessing(words, state)) {
-    return html`<p class="card-guessed">${say("Your guess:")} <${Marked} text=${guesses[state.guess]} /></p>`;
-  }
+  if (!isGuessing(words, state)) return html`<${Guessed} ...${{ words, state }} />`;
   return html`<div class="card-guess"><p class="card-task"><${Marked} text=${guess} /></p>
     <${ChoiceForm} options=${guesses} order=${inOrder(name, words, "guesses")} chosen=${null} choose=${choose} />
     <p class="hint">${say("Guess first: then the picture opens.")}</p></div>`;

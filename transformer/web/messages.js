@@ -62,10 +62,25 @@ export const numeral = (text) => {
   const few = whole.replace(/\D/g, "").length < known.group_from;
   return [whole.replaceAll(",", few ? "" : known.group), ...rest].join(known.decimal);
 };
-// The number that is typed, with the decimal and minus signs of any language; NaN for none.
+// The number that is typed, as the page writes it or with another language's signs; NaN for none.
 /** @type {(text: string) => number} */
-export const numberOf = (text) =>
-  text.trim() ? Number(text.replace(",", ".").replace("−", "-")) : NaN;
+export const numberOf = (text) => {
+  const [, digits, percent] = /** @type {RegExpMatchArray} */ (
+    text
+      .replace(/[\s'’_]/g, "")
+      .replace("−", "-")
+      .match(/^(.*?)(%?)$/)
+  );
+  if (!digits) return NaN;
+  const [first, ...groups] = digits.split(known.group);
+  const last = groups.pop() ?? "";
+  const isGrouped =
+    /^-?[1-9]\d{0,2}$/.test(first) &&
+    groups.every((part) => /^\d{3}$/.test(part)) &&
+    /^\d{3}([.,]\d+)?$/.test(last);
+  const number = Number((isGrouped ? [first, ...groups, last].join("") : digits).replace(",", "."));
+  return percent ? number / 100 : number;
+};
 // A whole number, its digits in groups.
 /** @type {(count: number) => string} */
 export const wholeText = (count) => numeral(String(count).replace(/\B(?=(\d{3})+$)/g, ","));

@@ -1,8 +1,8 @@
 // A class whose phones answer the shown step: the way there, the answers as they come, and its end.
 
 import { ask, pause, storage } from "../../web/ask.js";
-import { inOrder, isExplained, isGuessing } from "../../web/card.js";
-import { numeral, say } from "../../web/messages.js";
+import { inOrder, isExplained, isGuessing, OF_CLASS } from "../../web/card.js";
+import { numeral, say, sayWith } from "../../web/messages.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { page, showProblem } from "../../web/store.js";
 import { Marked, Token } from "../../web/text.js";
@@ -50,6 +50,14 @@ const Bars = ({ tally }) => {
     <span class="class-votes">${String(count)}</span>
   </li>`;
   return html`<ul class="class-bars">${rowsOf(tally).map(bar)}</ul>`;
+};
+
+// The phones' texts, each with what the network went on with; the right ones first.
+const Texts = ({ texts }) => {
+  const ordered = [...texts].sort((a, b) => Number(b.right) - Number(a.right));
+  const line = ({ text, said, right }) => html`<li class=${right ? "right" : ""}>
+    <bdi translate=${false}>${text}<b>${` ${said}`}</b></bdi>${right && " ✓"}</li>`;
+  return html`<ul class="class-texts">${ordered.map(line)}</ul>`;
 };
 
 const NO_VOTES = page.votes;
@@ -136,6 +144,10 @@ const useHeld = (left, fail) => {
  * @param {Record<string, any>} props
  */
 export const Class = ({ left, lesson, step, words, state, solve, end }) => {
+  useLayoutEffect(() => {
+    document.body.classList.add("teaching");
+    return () => document.body.classList.remove("teaching");
+  }, []);
   const [isCodeOpen, setCodeOpen] = useState(!left);
   const title = useRef(/** @type {any} */ (null));
   useLayoutEffect(() => void title.current.focus({ preventScroll: true }), []);
@@ -163,16 +175,18 @@ export const Class = ({ left, lesson, step, words, state, solve, end }) => {
     ...(await ask("code", { page: pageAddress(null), path: `class/${code}` })),
     says,
   });
-  const given = (tally?.counts ?? []).reduce((sum, [, count]) => sum + count, 0);
+  const given = tally?.answered ?? 0;
   const all = tally?.phones ?? 0;
   const count = html`<p class="class-count">${say("Phones that have answered: {n} of {all}.", { n: given, all })}</p>`;
   const isAsked = tally?.kind && tally.name.startsWith(`${lesson}.${step}.`);
   useVotes(isAsked ? tally : null);
-  // The most frequent guess counts as the class's.
-  const openPicture = () => {
-    const [[guess]] = [...tally.counts].sort((a, b) => b[1] - a[1]);
-    state.set({ guess });
-  };
+  const openPicture = () => state.set({ guess: OF_CLASS });
+  const [areTextsShown, showTexts] = useState(false);
+  useLayoutEffect(() => showTexts(false), [lesson, step]);
+  const texts = (isAsked && tally.texts) || [];
+  const hasTexts = tally?.kind === "text" && texts.length > 0;
+  const nRight = texts.filter(({ right }) => right).length;
+  const guessed = isAsked && tally.guessed;
   const finish = () => ask("class/end", held).then(stop, fail);
   const button = (look, text, press, is = {}) =>
     html`<button type="button" class=${`class-${look}`} onClick=${press} ...${is}>${text}</button>`;
@@ -180,12 +194,16 @@ export const Class = ({ left, lesson, step, words, state, solve, end }) => {
     <h3 tabindex="-1" ref=${title}>${name}</h3>
     ${
       isAsked
-        ? html`${count}<${Bars} tally=${tally} />`
-        : html`<p>${say("This step asks the phones nothing.")}</p>`
+        ? html`${count}${tally.kind !== "text" && html`<${Bars} tally=${tally} />`}`
+        : html`<p>${say("Everybody looks at the screen.")}</p>`
     }
+    ${hasTexts && html`<p>${say("{n} of {all} texts do it.", { n: nRight, all: texts.length })}</p>`}
+    ${hasTexts && areTextsShown && html`<${Texts} texts=${texts} />`}
+    ${guessed && guessed.all > 0 && html`<p class="class-guessed">${sayWith("{n} of {all} guessed it: {guess}", { n: String(guessed.right), all: String(guessed.all), guess: html`<${Marked} text=${guessed.text} />` })}</p>`}
     <div class="class-buttons">
-      ${guessing && button("open", say("Open the picture"), openPicture, { disabled: !given })}
+      ${guessing && button("open", say("Open the picture"), openPicture)}
       ${phase === "task" && words && button("solve", say("Show me the answer"), solve)}
+      ${hasTexts && !areTextsShown && button("texts", say("Show the texts"), () => showTexts(true))}
       ${button("code", say("QR code"), () => setCodeOpen(true))}
       ${button("end", say("End the class"), finish)}
     </div>

@@ -1,12 +1,13 @@
 // The page of a class's phones: what is asked now, and what this phone answers.
 
 import { ask, drawnName, lasting, pause } from "../../web/ask.js";
-import { numberOf, numeral, say } from "../../web/messages.js";
+import { numberOf, numeral, say, sayWith } from "../../web/messages.js";
 import { html, render, useLayoutEffect, useState } from "../../web/preact.js";
 import { Marked, Token } from "../../web/text.js";
 
 const KEPT = "viz-phone"; // in localStorage, "CODE.SECRET": opened again, it is the same phone
 const OVER = 404;
+const MAX_TEXT = 300; // as in server/classes.py
 const AGAIN_MS = 5000; // before a phone asks again that was refused, or could not wait for news
 const HELD_MS = 1000; // an answer in less time was not waited for
 
@@ -78,27 +79,49 @@ const NumberForm = ({ asked: { answer }, send, tell }) => {
   </form>`;
 };
 
+const TextForm = ({ asked: { name, text, over }, tryText }) => {
+  const [typed, setTyped] = useState(text);
+  const [isBusy, setBusy] = useState(false);
+  useLayoutEffect(() => setTyped(text), [name]);
+  const submit = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    await tryText(typed);
+    setBusy(false);
+  };
+  return html`<form class="text" novalidate onSubmit=${submit}>
+    <textarea rows="5" maxlength=${MAX_TEXT} autocapitalize="off" autocomplete="off" spellcheck=${false}
+      aria-label=${say("Your text:")} value=${typed} onInput=${({ target }) => setTyped(target.value)} />
+    <button type="submit" disabled=${over || isBusy}>${say("Write on")}</button>
+  </form>`;
+};
+
 // What is said of the answer.
 /** @type {(asked: any) => any} */
-const said = ({ kind, over, answer, right, best }) => {
+const said = ({ kind, over, answer, right, best, says }) => {
   if (!kind && !over) return WAITING.says;
+  if (kind === "text") {
+    return says && html`<strong>${right ? say("Right.") : say("Not yet.")}</strong> ${says}`;
+  }
   if (!over) return answer === null ? "" : say("Sent. You can still change it.");
   const answered =
     kind === "number" && say("The answer is {number}.", { number: numeral(String(best)) });
-  const verdict = right !== null && (right ? say("Right.") : say("Not right."));
+  const verdict = right !== null && (right ? say("Right.") : say("Not yet."));
   return html`${verdict && html`<strong>${verdict}</strong>${" "}`}${answered}`;
 };
 
-const Question = ({ asked, send, tell }) => {
-  const { name, title, question, kind, over, explains } = asked;
+const Question = ({ asked, send, tell, tryText }) => {
+  const { name, title, question, kind, over, explains, guessed } = asked;
   const shared = { asked, send, tell };
   return html`<h1><${Marked} text=${title} /></h1>
     <fieldset disabled=${over} key=${name}>
       <legend><${Marked} text=${question} /></legend>
       ${kind === "options" && html`<${Options} ...${shared} />`}
       ${kind === "number" && html`<${NumberForm} ...${shared} />`}
+      ${kind === "text" && html`<${TextForm} ...${{ asked, tryText }} />`}
     </fieldset>
     <p class="says" role="status">${said(asked)}</p>
+    ${guessed && guessed.right !== null && html`<p class="guessed">${guessed.right ? say("Your guess was right.") : sayWith("Right would have been the guess: {guess}", { guess: html`<${Marked} text=${guessed.text} />` })}</p>`}
     ${explains.map((text) => html`<p><${Marked} text=${text} /></p>`)}`;
 };
 
@@ -117,10 +140,18 @@ const Phone = () => {
       tell(message);
     }
   };
+  const tryText = async (text) => {
+    try {
+      take(await ask("class_text", { code, phone, name: asked.name, text }));
+      tell("");
+    } catch ({ message }) {
+      tell(message);
+    }
+  };
   return html`<p class="code">${say("Class {code}", { code })}</p>
     ${
       asked.name
-        ? html`<${Question} ...${{ asked, send, tell }} />`
+        ? html`<${Question} ...${{ asked, send, tell, tryText }} />`
         : html`<p role="status">${asked.says ?? WAITING.says}</p>`
     }
     <p class="problem" role="alert" hidden=${!problem}>${problem}</p>

@@ -115,6 +115,7 @@ VIEW = View(
             least=0.0001, most=0.5,
         ),
         Int(name="seed", title=mark("Seed"), default=0, most=2**32 - 1),
+        Int(name="at", optional=True, use="place", most=2000),  # the step that is looked at
     ),
     pictures=(),
 )  # fmt: skip

@@ -218,9 +218,15 @@ const Learn = () => {
   const playing = usePlaying(part, facts, shown);
   const [finding, ...more] = answer?.said ?? [];
   const isOwn = given || !id.startsWith(RECORDED);
+  const own = html`<details class="learn-own" key="own" open=${isOwn}>
+      <summary>${say("Train your own")}</summary>
+      <div class="panel-controls learn-controls">${others.map(control)}</div>
+      <${Buttons} status=${answer && statusOf(asked.id, answer)} ...${{ training, facts, again }} />
+    </details>`;
   return html`<section class="learn" ...${part.attributes(state)}>
     <h3>${say("Watch it learn")}</h3>
     <div class="panel-controls learn-controls">${control(exercise)}<p>${answer?.task}</p></div>
+    ${given && own}
     <${LookBack} facts=${answer} ...${{ shown, playing }} />
     <p class="learn-finding">${finding}</p>
     <div class="learn-body">
@@ -236,11 +242,7 @@ const Learn = () => {
         <ul class="learn-said">${more.map((one) => html`<li>${one}</li>`)}</ul>
       </div>
     </div>
-    <details class="learn-own" open=${isOwn}>
-      <summary>${say("Train your own")}</summary>
-      <div class="panel-controls learn-controls">${others.map(control)}</div>
-      <${Buttons} status=${answer && statusOf(asked.id, answer)} ...${{ training, facts, again }} />
-    </details>
+    ${!given && own}
   </section>`;
 };
 export const mount = mounted(Learn);

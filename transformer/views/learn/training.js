@@ -2,7 +2,7 @@
 
 import { ask, storage, takeLeft } from "../../web/ask.js";
 import { isStill } from "../../web/controls.js";
-import { fields, followLinks } from "../../web/fields.js";
+import { bindField, fields, followLinks } from "../../web/fields.js";
 import { fieldsOf } from "../../web/declared.js";
 import { useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { trying } from "../../web/part.js";
@@ -10,6 +10,7 @@ import { reactive, showProblem } from "../../web/store.js";
 import { cardState } from "../../web/card.js";
 
 export const RECORDED = "recorded-"; // see server/learning.py
+const AT = "learn.at"; // the field of the step that is looked at
 const TRAINING = "viz-training"; // in sessionStorage: the visitor's training, for a reload
 const [SOON_MS, SLOWLY_MS, OUT_OF_SIGHT_MS] = [400, 1500, 5000];
 
@@ -23,19 +24,33 @@ export const isLive = (facts) => ["waiting", "running", "paused"].includes(facts
 // follow a recorded training.
 export const useTraining = () =>
   useMemo(() => {
-    const declared = Object.entries(fieldsOf("learn"));
+    const declared = Object.entries(fieldsOf("learn")).filter(([field]) => field !== AT);
     const [[task, { default: first }]] = declared;
     let before = first;
     const shown = reactive({ id: "", at: null, question: null, given: false });
+    const linked = fields[AT]; // by a link, before this view was on the page
+    bindField(
+      AT,
+      () => shown.at,
+      (step) => (shown.at = step),
+    );
     const show = (id, more = {}) => {
       Object.assign(shown, { id, at: null, question: null, given: false, ...more });
       if (!id.startsWith(RECORDED)) storage?.setItem(TRAINING, id);
     };
     const showRecorded = () => show(RECORDED + (before = fields[task]));
+    // A link's plan for a training of the visitor's own opens the section for it.
     followLinks("learn", () => {
-      if (fields[task] !== before) show(RECORDED + (before = fields[task]), { given: true });
+      const { at } = shown;
+      if (fields[task] !== before) show(RECORDED + (before = fields[task]), { given: true, at });
+      shown.given = declared.some(
+        ([field, one]) => field !== task && fields[field] !== one.default,
+      );
     });
-    if (!shown.id) showRecorded();
+    if (!shown.id) {
+      showRecorded();
+      shown.at = linked;
+    }
     const own = takeLeft(TRAINING);
     const showOwn = async () => {
       const { plan: planned } = await ask("learned", { id: own });
