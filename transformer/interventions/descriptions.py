@@ -130,7 +130,7 @@ class EditMask:
 
     layer None: every layer. without: "causal", "padding". allow, forbid: (query, key) positions;
     None means all, so (3, None) is a row and (None, 0) a column. A row with nothing allowed gives
-    all keys equal weight.
+    all keys equal weight. Padding is never allowed, but by without=["padding"].
     """
 
     type: ClassVar[str] = "mask"
