@@ -94,16 +94,16 @@ class Poll:
 class Class:
     """A class by its code.
 
-    key: its teacher's secret. address: where it was opened from. gone: set if its opener left
-    before it had the key. taught_at: when its teacher last asked. rev: counts what the phones are
+    key: its teacher's secret. address: where it was opened from. taught_at: when its teacher last
+    asked. gone: set if its opener left before it had the key. rev: counts what the phones are
     shown. seen: each phone, by its own secret, and when it last asked.
     """
 
     code: str
     key: str
     address: str
+    taught_at: float
     gone: threading.Event | None = None
-    taught_at: float = field(default_factory=time.monotonic)
     rev: int = 1
     poll: Poll | None = None
     is_over: bool = False
@@ -185,7 +185,9 @@ class Classes:
         while not code or code in codes:
             code = "".join(secrets.choice(SIGNS) for _ in range(N_SIGNS))
         key = secrets.token_urlsafe(16)
-        made = Class(code=code, key=key, address=address, gone=current().flag)
+        made = Class(
+            code=code, key=key, address=address, taught_at=time.monotonic(), gone=current().flag
+        )
         self._budget.put(CLASSES, code, made, CLASS_BYTES)
         return made
 
