@@ -129,6 +129,20 @@ def test_overlong_headers_are_refused_before_parsing(server):
     assert b" 200 " in answer_to(server, line + b"Cookie: " + b"c" * 15_000 + b"\r\n" + rest)
 
 
+def test_a_body_of_two_lengths_ends_its_connection(server):
+    line = b"POST /gradio_api/reset HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    both = b"Content-Length: 40\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+    assert b" 400 " in answer_to(server, line + both + line)  # and it is closed
+
+
+def test_files_of_gradio_are_asked_by_head_too(server):
+    with server.client() as client:
+        for path in ("config", "theme.css", "gradio_api/info", "robots.txt"):
+            answers = client.head(path), client.get(path)
+            assert [one.status_code for one in answers] == [200, 200], path
+            assert answers[0].content == b""
+
+
 def answer_to(server: Server, sent: bytes, source: str = "127.0.0.1") -> bytes:
     """The first line that the server answers; b"" if it closes the connection while more comes."""
     answer = b""

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import re
 import threading
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ from kit.client import asking
 import transformer
 from transformer import Model, Run, with_lens
 from transformer.inference import deadline
-from transformer.server.resources import in_thread
+from transformer.server import limits
+from transformer.server.errors import Busy
+from transformer.server.requests import in_thread, shares
 from transformer.server.service import Service
 from transformer.server.slots import Caller, Slots
 from transformer.views import export as exports
@@ -69,6 +72,23 @@ def test_a_too_large_export_is_refused_before_it_is_made(kept, monkeypatch):
         assert said.startswith(f"this run's {what} would be")
         assert "python -m transformer" in said
     assert "error" not in ask(service, run=key, form="csv", site="decoder.0.self")
+
+
+def test_a_file_waits_for_its_turn_and_then_is_asked_for_again(monkeypatch):
+    monkeypatch.setattr(limits, "PATIENCE_S", 0.05)
+    here = shares()
+
+    async def asked() -> None:
+        with ExitStack() as stack:
+            for place in range(limits.EXPORTS_AT_ONCE):
+                stack.callback(here["files"].join(Caller(f"{place}")).leave)
+            with pytest.raises(Busy) as busy:
+                await in_thread(here, "files", lambda: None)
+            assert busy.value.headers["retry-after"]
+        assert await in_thread(here, "files", lambda: "made") == "made"
+        assert here["files"].counts() == {"running": 0, "waiting": 0}
+
+    aio.run(asked())
 
 
 def test_a_file_is_not_made_once_its_visitor_has_left():

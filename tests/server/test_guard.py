@@ -313,7 +313,8 @@ def test_only_named_pages_may_show_the_page_inside_them():
 @pytest.mark.parametrize(
     ("name", "status"),
     [
-        ("localhost:7860", 200), ("127.0.0.1", 200), ("[::1]:7860", 200), ("viz.example", 200),
+        ("localhost:7860", 200), ("127.0.0.1", 200), ("[::ffff:127.0.0.1]:80", 200),
+        ("[::ffff:10.0.0.1]", 421), ("[::1]:7860", 200), ("viz.example", 200),
         ("VIZ.example:80", 200), ("", 421), ("evil.example:7860", 421), ("10.0.0.1", 421),
         ("localhost.evil.example", 421), ("[::1", 421), ("127.0.0.1.evil.example", 421),
     ],

@@ -2,10 +2,12 @@
 
 import base64
 import io
+import math
 import os
 import resource
 import signal
 import sys
+import threading
 import time
 import zipfile
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from kit.client import visiting
 
 import transformer
 from transformer import Model
+from transformer.inference.deadline import renewed
 from transformer.learning import Plan, train
 from transformer.learning.exercises import EXERCISES
 from transformer.learning.training import BUNDLED
@@ -201,6 +204,27 @@ def test_a_visitor_has_one_training_that_no_other_can_find(turns):
         Trainings(shares(trainings=0)["trainings"], MemoryBudget()).begin("a", plan)
 
 
+def test_programs_without_a_session_each_have_their_own_training(turns):
+    plan = Plan(**TINY)
+    first, second = turns.begin("", plan), turns.begin("", plan)
+    assert [one.state for one in (first, second)] == ["running", "waiting"]
+    assert turns.find("", first.key) is first
+    assert turns.find("", second.key) is second
+    turns.leave("")
+    assert first.state == "running"
+
+
+def test_a_training_ends_whose_beginner_left_without_its_key(turns):
+    gone = threading.Event()
+    with renewed(math.inf, gone):
+        training = turns.begin("a", Plan(**TINY))
+    turns.sweep()
+    assert training.state == "running"
+    gone.set()
+    turns.sweep()
+    assert (training.state, turns._slots.counts()["running"]) == ("ended", 0)
+
+
 def test_paused_or_unwatched_trainings_end_while_others_wait(turns, monkeypatch):
     plan, now = Plan(**TINY), time.monotonic()
     resting, waiting = turns.begin("a", plan), turns.begin("b", plan)
@@ -256,14 +280,18 @@ def test_each_visit_has_its_own_network_that_no_other_visit_can_use(service):
     for name, model in models.items():
         assert [own for _, own in service.names(name)] == ["tiny", model]
         alone = service.own.find(model, name).model.generate("bdface=", max_new_tokens=8)
-        for other in names:
-            *_, last = presses.generate(service, other, model, "bdface=", {"max_new_tokens": 8})
+        with pytest.raises(ValueError, match="opens only in the visit that trained it"):
+            service.model(model)  # of no session
+        for other in ("", *names):
+            with visiting(other):
+                *_, last = presses.generate(service, other, model, "bdface=", {"max_new_tokens": 8})
             if other == name:
                 assert last["tokens"]["labels"] == list(alone.labels)
             else:
                 assert (last["status"]["kind"], last["running"]) == ("error", False)
                 assert "tokens" not in last
-            page = presses.example_page(service, other, model, {})
+            with visiting(other):
+                page = presses.example_page(service, other, model, {})
             assert page["controls"]["model"]["value"] == (model if other == name else "tiny")
             problems = "".join(page["problems"])
             assert ("opens only in the visit that trained it" in problems) == (other != name)

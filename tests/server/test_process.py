@@ -23,7 +23,7 @@ from kit.client import called
 from kit.serving import Server
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from transformer.server import PRIVATE, sweep
+from transformer.server import PRIVATE, http_server, sweep
 from transformer.server.errors import BUSY, ENDING, public_error
 from transformer.server.http_server import listen, watched
 from transformer.server.limits import MAX_WAITING
@@ -222,10 +222,43 @@ def test_systemd_is_notified_of_ready_watchdog_and_stopping(tmp_path, monkeypatc
         assert messages[-1] == b"STOPPING=1"
 
 
+def test_the_watchdog_is_silent_while_nothing_is_computed_for_who_waits(monkeypatch):
+    is_stalled, told = False, list[str]()
+    used = itertools.count()  # seconds of the processor: as many as there are looks, or none
+    monkeypatch.setattr(http_server.FAULTS, "error", told.append)
+
+    async def heard_of(heard: socket.socket) -> bool:
+        """Whether it still says that it lives."""
+        with suppress(BlockingIOError):
+            while heard.recv(99):
+                pass
+        await asyncio.sleep(0.2)
+        with suppress(BlockingIOError):
+            return bool(heard.recv(99))
+        return False
+
+    async def lived(heard: socket.socket) -> None:
+        nonlocal is_stalled
+        heard.setblocking(False)
+        async with watched(lambda: is_stalled):
+            assert await heard_of(heard)
+            is_stalled = True
+            monkeypatch.setattr(time, "process_time", lambda: 0.0)
+            await asyncio.sleep(0.1)
+            assert not await heard_of(heard)
+            assert told
+            monkeypatch.setattr(time, "process_time", lambda: float(next(used)))
+            await asyncio.sleep(0.1)
+            assert await heard_of(heard)  # it computes
+
+    with systemd("@another-test-of-the-watchdog", monkeypatch, 0.03) as heard:
+        aio.run(lived(heard))
+
+
 def test_the_watchdog_is_silent_while_the_event_loop_is_blocked(monkeypatch):
     async def lived(heard: socket.socket) -> None:
         heard.setblocking(False)
-        async with asyncio.timeout(120), watched():
+        async with asyncio.timeout(120), watched(lambda: False):
             for _ in range(2):
                 assert await asyncio.get_running_loop().sock_recv(heard, 99) == b"WATCHDOG=1"
                 with suppress(BlockingIOError):

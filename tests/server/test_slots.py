@@ -18,7 +18,16 @@ from transformer.inference.stream import Stream
 from transformer.server import presses, requests
 from transformer.server.errors import Busy
 from transformer.server.limits import AT_ONCE, MAX_VISITOR_WAITING
-from transformer.server.requests import OpenRequests, address_of, set_caller, shares, taken, using
+from transformer.server.requests import (
+    STALLED_S,
+    OpenRequests,
+    address_of,
+    set_caller,
+    shares,
+    stalled,
+    taken,
+    using,
+)
 from transformer.server.service import Service
 from transformer.server.slots import Caller, Place, Slots
 
@@ -136,6 +145,26 @@ def test_a_request_that_has_begun_yields_to_new_ones_and_goes_on_in_turn(clock):
     assert (begun.has, late.has) == (False, True)
     late.leave()
     assert begun.has
+
+
+def test_a_line_that_does_not_move_while_requests_wait_is_noticed(clock):
+    here = shares()
+    slots = here["model"]
+    places = [slots.join(A) for _ in range(AT_ONCE)]
+    clock.now += 60
+    assert stalled(here) == []  # nobody waits
+    places.append(slots.join(B))
+    clock.now += STALLED_S - 1
+    assert stalled(here) == []
+    clock.now += 1
+    assert stalled(here) == ["model"]
+    places[0].leave()  # the next one begins
+    assert stalled(here) == []
+    for line in ("trainings", "files"):
+        for _ in range(4):
+            here[line].join(A)
+    clock.now += 60
+    assert stalled(here) == []
 
 
 @pytest.mark.parametrize(

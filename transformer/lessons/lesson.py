@@ -234,6 +234,7 @@ def _step(part: dict[str, Any]) -> Step:
         if header is None:
             raise ValueError("it has no header")
         check_names("header", header, IN_STEP)
+        _check_tables(header)
         check = check_of(header["check"]) if "check" in header else None
         if isinstance(check, OutputCheck) and not check.model:
             check = replace(check, model=header.get("state", {}).get("model", ""))
@@ -256,6 +257,20 @@ def _step(part: dict[str, Any]) -> Step:
         return Step(**part, **settings | {"check": check, "hinted": hinted})
     except ValueError as error:
         raise ValueError(f"the step “{part['title']}”: {error}") from error
+
+
+def _check_tables(header: Mapping[str, Any]) -> None:
+    """Raise ValueError where a step's header has a text or a number in place of a table."""
+    for name in ("state", "check", "solution", "hints"):
+        if not isinstance(header.get(name, {}), Mapping):
+            raise ValueError(f"{name} must be a table; got {shortened(header[name])}")
+    for name in ("state", "solution"):
+        model = header.get(name, {}).get("model", "")
+        if not isinstance(model, str):
+            raise ValueError(f"{name}.model must be a text; got {shortened(model)}")
+    measured = header.get("measured", [])
+    if not isinstance(measured, list) or not all(isinstance(one, Mapping) for one in measured):
+        raise ValueError(f"measured must be a list of tables; got {shortened(measured)}")
 
 
 def _translated(steps: Sequence[Step], parts: list[dict[str, Any]]) -> tuple[Step, ...]:

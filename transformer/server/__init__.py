@@ -31,7 +31,7 @@ from transformer.server.modules import PREFIX as MODULES_PREFIX
 from transformer.server.page import TITLE
 from transformer.server.pages import Pages, mount, policy_for
 from transformer.server.programs import Programs, program_routes
-from transformer.server.requests import caller
+from transformer.server.requests import caller, stalled
 from transformer.server.resources import resource_app
 from transformer.server.service import Service
 from transformer.server.short_links import link_routes
@@ -115,7 +115,7 @@ async def application(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         """Gradio's own would start its queue, which nothing here uses."""
         sweeping = asyncio.create_task(sweep(service))
-        async with tools(blocks), watched():
+        async with tools(blocks), watched(lambda: bool(stalled(service.shares))):
             yield
         sweeping.cancel()
 
@@ -163,6 +163,8 @@ async def sweep(service: Service) -> None:
     """Evict what is too old, every SWEEP_S."""
 
     def work() -> None:
+        for line in stalled(service.shares):
+            process.FAULTS.error(f"requests wait and none begins in the line of {line}")
         service.sweep()
         process.return_memory()
 
@@ -181,8 +183,10 @@ def status_routes(service: Service, opened: Callable[[], dict[str, int]]) -> API
     @router.api_route("/health", methods=["GET", "HEAD"])
     async def health() -> dict[str, Any]:
         kept = service.budget.held()
+        lines = stalled(service.shares)
         return {
-            "status": "ok",
+            "status": "stalled" if lines else "ok",
+            "stalled": lines,
             "models": list(service.models),
             "engines": {
                 name: engine_words(it.engine, it.network) for name, it in service.models.items()
@@ -201,8 +205,9 @@ def status_routes(service: Service, opened: Callable[[], dict[str, int]]) -> API
     @router.api_route("/ready", methods=["GET", "HEAD"])
     async def ready(response: Response) -> dict[str, Any]:
         is_full = service.shares["model"].counts()["waiting"] >= MAX_WAITING
-        response.status_code = 503 if is_full else 200
-        return {"status": "full" if is_full else "ok", "version": MODULES.version}
+        status = "stalled" if stalled(service.shares) else "full" if is_full else "ok"
+        response.status_code = 200 if status == "ok" else 503
+        return {"status": status, "version": MODULES.version}
 
     @router.post("/leave", status_code=204)
     async def leave() -> None:

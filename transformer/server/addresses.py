@@ -159,7 +159,8 @@ def picture(address: str) -> str:
 def is_here(host: str) -> bool:
     """Whether a name or address always means the machine that asks; no other site can have it."""
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        address = ipaddress.ip_address(host.strip("[]"))
+        return (getattr(address, "ipv4_mapped", None) or address).is_loopback
     except ValueError:
         return host.rstrip(".").lower().split(".")[-1] == "localhost"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import re
 import socket
@@ -27,10 +28,12 @@ from transformer.server.limits import (
     MAX_UNREAD_BYTES,
     READER_S,
 )
+from transformer.server.process import FAULTS
 from transformer.server.requests import address_of
 
 BLANK_LINE = re.compile(rb"\n\r?\n")  # the end of headers
 PORTS = range(7860, 7960)  # that are tried without --port
+IDLE_SHARE = 0.5  # of a processor: a server that uses less computes nothing
 GRACE_S = 3  # for answers that are still sent when the server ends
 
 
@@ -48,6 +51,9 @@ class Requests(h11.Connection):
         event = super().next_event()
         if isinstance(event, h11.Request):
             self._chunks = 0
+            # Which of both says where the next request begins?
+            if {b"content-length", b"transfer-encoding"} <= {name for name, _ in event.headers}:
+                raise h11.RemoteProtocolError("two lengths of a body")
         elif isinstance(event, h11.Data):
             self._chunks += event.chunk_start
             if self._chunks > MAX_CHUNKS:
@@ -167,14 +173,23 @@ def notify(state: str) -> None:
 
 
 @asynccontextmanager
-async def watched() -> AsyncIterator[None]:
+async def watched(is_stalled: Callable[[], bool]) -> AsyncIterator[None]:
     """While it runs, the event loop tells systemd's watchdog that it does, three times in
-    WATCHDOG_USEC."""
+    WATCHDOG_USEC; not while requests wait and nothing is computed.
+
+    is_stalled: whether requests have waited for long and none has begun.
+    """
 
     async def tell(every_s: float) -> None:
+        used_s = math.inf
         while True:
-            notify("WATCHDOG=1")
+            if is_stalled() and used_s < IDLE_SHARE * every_s:
+                FAULTS.error("requests wait and nothing is computed; the watchdog is not told")
+            else:
+                notify("WATCHDOG=1")
+            before = time.process_time()
             await asyncio.sleep(every_s)
+            used_s = time.process_time() - before
 
     within = int(os.environ.get("WATCHDOG_USEC", "0")) / 1e6
     telling = asyncio.create_task(tell(within / 3)) if within else None

@@ -90,7 +90,7 @@ ADDRESS_SHARE = _limit("address_share", 2 / 3, "of what has begun, for one addre
 MAX_EXPERIMENTS_WAITING = _limit(
     "experiments_waiting", 16, "experiments of programs that wait", FULL
 )
-PATIENCE_S = _limit("patience", 20.0, "seconds that an experiment waits", REFUSED)
+PATIENCE_S = _limit("patience", 20.0, "seconds that an experiment or a file waits", REFUSED)
 MAX_QUESTIONS = _limit("questions", 24, "questions of views answered at once", WAIT)
 IDLE_AT_ONCE = _limit("idle_at_once", 2, "of those that take long, at once", WAIT)
 MAX_QUESTION_WAIT_S = _limit(

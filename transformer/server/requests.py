@@ -26,6 +26,9 @@ from transformer.server.slots import Caller, Place, Slots
 
 T = TypeVar("T")
 NICENESS = 15  # a thread without it gets thirty times the processor's time
+STALLED_S = 10.0  # for which a line may not move while requests wait
+# What may take longer than that.
+LONG = ("trainings", "files", "idle")
 SLICE_S = 1.0  # that a request runs the network before it steps aside for those who wait
 
 
@@ -243,12 +246,23 @@ def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Slots]:
             slice_s=SLICE_S / 2, last=True,
         ),
         "trainings": Slots(trainings, waiting=limits.MAX_TRAININGS_WAITING),
-        "files": Slots(limits.EXPORTS_AT_ONCE, waiting=limits.MAX_EXPORTS),
+        "files": Slots(
+            limits.EXPORTS_AT_ONCE, waiting=limits.MAX_EXPORTS, patience_s=limits.PATIENCE_S
+        ),
         "idle": Slots(limits.IDLE_AT_ONCE, patience_s=limits.MAX_QUESTION_WAIT_S),
         "questions": shared(limits.MAX_QUESTIONS, patience_s=limits.MAX_QUESTION_WAIT_S),
         "events": shared(limits.MAX_EVENTS),
         "pages": Slots(limits.MAX_PAGES),
     }  # fmt: skip
+
+
+def stalled(shares: Mapping[str, Slots]) -> list[str]:
+    """The lines in which requests wait and nothing begins, which a line never does for long."""
+    return [
+        name
+        for name, slots in shares.items()
+        if name not in LONG and slots.stalled_s() >= STALLED_S
+    ]
 
 
 class OpenRequests:

@@ -40,7 +40,7 @@ class Place:
     def __init__(self, slots: Slots, caller: Caller, holds_thread: bool) -> None:
         self.slots, self.caller, self.holds_thread = slots, caller, holds_thread
         self.has = self.began = False
-        self.since = 0.0
+        self.joined, self.since = time.monotonic(), 0.0
         self.ready: Future[None] = Future()
 
     @property
@@ -96,6 +96,7 @@ class Slots:
         self._places: list[Place] = []  # in the order in which they came
         # The last turn, and (turn, whether it was its own) of addresses and Callers that are here.
         self._turn, self._turns = 0, dict[Hashable, tuple[int, bool]]()
+        self._began = 0.0  # when a request last began or went on
         self._lock = threading.Lock()
 
     @asynccontextmanager
@@ -156,6 +157,12 @@ class Slots:
             running = sum(one.has for one in self._places)
             return {"running": running, "waiting": len(self._places) - running}
 
+    def stalled_s(self) -> float:
+        """Seconds for which requests have waited and none has begun or gone on."""
+        with self._lock:
+            joined = [place.joined for place in self._places if not place.has]
+            return time.monotonic() - max(self._began, min(joined)) if joined else 0.0
+
     def before(self, place: Place) -> int:
         """The least number of requests served before it; 0 once it runs."""
         with self._lock:
@@ -173,7 +180,7 @@ class Slots:
         with self._lock:
             while (place := self._next()) is not None:
                 place.has = place.began = True
-                place.since = time.monotonic()
+                place.since = self._began = time.monotonic()
                 self._turn += 1
                 self._turns |= dict.fromkeys(
                     (place.caller.address, place.caller), (self._turn, True)

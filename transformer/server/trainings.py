@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass, field
 
 from transformer.checks import InvalidRequest, check_choice, shortened
+from transformer.inference.deadline import current
 from transformer.inference.model import Model
 from transformer.learning.training import Plan, Record
 from transformer.learning.worker import ENDED, PAUSED, STOPPED, Trainer, Why
@@ -43,7 +44,8 @@ MODULE_BYTES = 3_000  # of one module of a network, apart from its weights
 
 @dataclass(kw_only=True, slots=True, eq=False)
 class Training:
-    """One visitor's. why: it ended so, or is to end so."""
+    """One visitor's. why: it ended so, or is to end so. gone: set if who began it left before
+    knowing its key."""
 
     key: str
     visitor: str
@@ -54,13 +56,15 @@ class Training:
     trainer: Trainer | None = None
     rested_at: float = 0.0
     seen_at: float = field(default_factory=time.monotonic)
+    gone: threading.Event | None = None
 
 
 class Trainings:
     """One a server. slots: as many trainings as it has run at the same time; the others
     wait, and see how many are before them.
 
-    A visitor has one: a second replaces it. Its results stay in the memory budget; a training whose
+    A visitor has one: a second replaces it. Programs without a session are told apart by the
+    trainings' ids alone. Its results stay in the memory budget; a training whose
     results are evicted there is ended.
     """
 
@@ -75,10 +79,14 @@ class Trainings:
     def begin(self, visitor: str, plan: Plan) -> Training:
         """Train it now or as soon as there is room. Raises ValueError where too many wait."""
         training = Training(
-            key=secrets.token_urlsafe(16), visitor=visitor, record=Record(plan=plan)
+            key=secrets.token_urlsafe(16),
+            visitor=visitor,
+            record=Record(plan=plan),
+            gone=current().flag,
         )
         with self._lock:
-            self.leave(visitor)
+            if visitor:
+                self.leave(visitor)
             if not self._trainers:
                 raise InvalidRequest(
                     "no_training", "nothing can be trained on this server; see a recorded run"
@@ -92,7 +100,7 @@ class Trainings:
                     most=MAX_TRAININGS_WAITING,
                 ) from None
             self._underway.add(training)
-            self._budget.put(TRAININGS, training.key, training, 0, visitor)
+            self._budget.put(TRAININGS, training.key, training, 0, visitor or None)
             training.place.ready.add_done_callback(lambda _: self._turn(training))
             return training
 
@@ -137,7 +145,8 @@ class Trainings:
         with self._lock:
             for one in [*self._underway]:
                 is_kept = self._budget.has(TRAININGS, one.key)
-                if not is_kept or now - one.seen_at > ABSENT_S:
+                has_left = one.gone is not None and one.gone.is_set()
+                if not is_kept or has_left or now - one.seen_at > ABSENT_S:
                     self.steer(one, "stop")
                 elif one.state == PAUSED and others_wait and now - one.rested_at > PAUSE_S:
                     one.why = CROWDED
@@ -214,15 +223,15 @@ class OwnModels:
         n_bytes = model.weight_bytes + MODULE_BYTES * sum(1 for _ in model.network.modules())
         n_bytes += bytes_of((model.card, model.metadata, model.sample))
         own = Own(model=model, visitor=visitor, label=label)
-        self._budget.put(MODELS, model.name, own, n_bytes, visitor)
+        self._budget.put(MODELS, model.name, own, n_bytes, visitor or None)
         return model
 
     def find(self, name: str, visitor: str | None = None) -> Own:
-        """The model of a name. visitor: the session that asks, by default the current one; "" finds
-        every visit's. Raises ValueError for a model that is gone or another visit's."""
+        """The model of a name. visitor: the session that asks, by default the current one. Raises
+        ValueError for a model that is gone or another visit's."""
         who = caller().session if visitor is None else visitor
         own: Own | None = self._budget.get(MODELS, name)
-        if own is None or (who and who != own.visitor):
+        if own is None or who != own.visitor:
             raise InvalidRequest(
                 "model_expired",
                 "model {name} opens only in the visit that trained it, and only as long as the "
