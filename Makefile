@@ -62,7 +62,7 @@ load: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.load --save load $(ARGS)
 
 soak: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.load --seconds 900 --save soak $(ARGS)
+	$(BIN)/python -m benchmarks.load --seconds 900 --leavers 20 --save soak $(ARGS)
 
 space: $(VENV)/.run
 	$(BIN)/python deploy/space.py $(or $(SPACE),$(error make space SPACE=OWNER/NAME))

@@ -1,13 +1,16 @@
 """Many visitors at once: each generates, then clicks heads, over and over, through real HTTP.
 
     python -m benchmarks.load [--visitors 60] [--seconds 120] [--learners 0] [--phones 0]
-        [--port 7897] [--save NAME]
+        [--leavers 0] [--port 7897] [--save NAME]
 
 Every visitor opens the page, presses Generate with its own text, then chooses CLICKS heads,
 one to three seconds apart, with the requests that the page's scripts send. Tokens and scores
 are compared with those of the same request made alone in this process. A failure, a mixed-up
 result, slow clicks, slow phones or growing memory end with status 1; else `--save` adds the
 figures to those of all benchmarks, under that name (load, soak).
+
+Leavers ask something and leave at a random moment, without a word and sometimes with an earlier
+answer unread; at the end nothing may be left of them, and a last text must come.
 
 With phones, the visitors are a class: they look at each picture for 20 to 30 seconds, and begin
 at different moments. The phones do what their page does: each holds a request until the question
@@ -23,11 +26,15 @@ import base64
 import itertools
 import json
 import random
+import socket
+import struct
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 import numpy as np
 import psutil
@@ -46,6 +53,7 @@ GROWTH = 1.10  # of memory
 LOOK_S = (1.0, 3.0)  # how long a visitor looks at a head
 CLASS_LOOK_S = (20.0, 30.0)  # how long in a class
 TALLY_S = 1.0  # between two looks of the teacher's page at the answers
+LEFT_S = 60.0  # in which nothing is left of those who have gone
 SETTLED_S = 10.0  # before which memory is not measured
 TEXTS = (
     "Once upon a time", "The little dog was", "Tom and Lily saw a big", "One day a bird",
@@ -71,6 +79,7 @@ class Report:
     lost: list[str] = field(default_factory=list)
     made_again: int = 0
     asked_again: int = 0
+    departures: int = 0
     faults: list[str] = field(default_factory=list)
     memory_settled: int = 0
     memory_end: int = 0
@@ -105,6 +114,7 @@ class Report:
             "connections_lost": len(self.lost),
             "runs_made_again": self.made_again,
             "questions_asked_again": self.asked_again,
+            "departures": self.departures,
             "faults": len(self.faults),
         }
 
@@ -172,12 +182,14 @@ async def load(
     *,
     learners: int = 0,
     phones: int = 0,
+    leavers: int = 0,
     replicas: bool = False,
 ) -> Report:
     """Let them all in at once, for so many seconds; the last rounds are finished.
 
     learners: so many more who train networks all the while. phones: of a class, which is asked.
-    replicas: several serve, and one of them may go: who loses the connection presses again.
+    leavers: so many who leave at random moments. replicas: several serve, and one of them may go:
+    who loses the connection presses again.
     """
     report = Report(visitors=visitors, seconds=seconds, may_lose=replicas)
     client, end = Client(url), time.monotonic() + seconds
@@ -186,8 +198,11 @@ async def load(
     rounds = (_stay(client, report, tasks, place, end, look) for place in range(visitors))
     training = (_learn(client, report, end) for _ in range(learners))
     classes = [_teach(client, report, phones, end)] if phones else []
-    await asyncio.gather(*rounds, *training, *classes)
+    leaving = (_leave(url, report, tasks, place, end) for place in range(leavers))
+    await asyncio.gather(*rounds, *training, *classes, *leaving)
     await watch
+    if leavers:
+        await _see_nothing_left(client, report, tasks[0])
     client.close()
     return report
 
@@ -297,6 +312,74 @@ def _scores_of(answer: dict[str, Any]) -> np.ndarray[Any, Any]:
     return scores
 
 
+async def _leave(url: str, report: Report, tasks: Sequence[Task], place: int, end: float) -> None:
+    """Ask for one thing after the other, and leave each time before the answer has been read."""
+    chance, address = random.Random(-place - 1), urlsplit(url)
+    while time.monotonic() < end:
+        task = chance.choice(tasks)
+        chosen, session = dict(task.chosen), f"leaver {place} {report.departures}"
+        model = {"model": chosen["model"]}
+        call = {"data": [chosen["text"], chosen["model"], 40], "session_hash": session}
+        sent = chance.choice(
+            [
+                _request("resources/runs", session, chosen),
+                _request("resources/runs", session, chosen),
+                _request("resources/examples", session, {**model, "typed": {}}),
+                _request("resources/batches", session, {**model, "lines": TEXTS[0]}),
+                _request("resources/lessons", session, {}),
+                _request("resources/class/open", session, {}),
+                _request("resources/train", session, {"plan": {"task": "copy"}}),
+                _request("gradio_api/call/generate", session, call)
+                + _request(f"gradio_api/queue/data?session_hash={quote(session)}", session),
+                _request("", session), _request("health", session), _request("config", session),
+            ]
+        )  # fmt: skip
+        sent = _request("", session) * chance.choice((0, 0, 4)) + sent
+        with socket.socket() as caller, suppress(OSError):
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, chance.choice((2_048, 200_000)))
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            caller.setblocking(False)
+            loop, where = asyncio.get_running_loop(), (address.hostname, address.port)
+            await loop.sock_connect(caller, where)
+            await loop.sock_sendall(caller, sent)
+            await asyncio.sleep(chance.choice((0.01, 0.1, 1.0)) * chance.random())
+        report.departures += 1
+        await asyncio.sleep(chance.random())
+
+
+def _request(path: str, session: str, data: Any = None) -> bytes:
+    """As it is sent; a POST of data, if there are any."""
+    body = b"" if data is None else json.dumps(data).encode()
+    head = f"{'GET' if data is None else 'POST'} /{path} HTTP/1.1\r\nHost: localhost\r\n"
+    head += f"X-Session: {session}\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def _see_nothing_left(client: Client, report: Report, task: Task) -> None:
+    """A fault for each of the server's counts that does not become 0, and for a text that does not
+    come."""
+    give_up = time.monotonic() + LEFT_S
+    while True:
+        health = (await client.get("health")).json()
+        left = {
+            f"{line} {kind}": count
+            for line, counts in health["resources"].items()
+            for kind, count in counts.items()
+        }
+        left |= health["open"] | {"requests": health["open"]["requests"] - 1}
+        left = {name: count for name, count in left.items() if count}
+        if not left or time.monotonic() > give_up:
+            break
+        await asyncio.sleep(0.5)
+    report.faults += [
+        f"left of those who have gone: {count} {name}" for name, count in left.items()
+    ]
+    try:
+        await Visitor(client).generate(**task.chosen)
+    except (Refused, Lost, *LOST) as error:
+        report.faults.append(f"no text after all: {error}")
+
+
 async def _learn(client: Client, report: Report, end: float) -> None:
     """Train until time is up; each training is followed to its end, the last one as well."""
     visitor = Visitor(client)
@@ -381,6 +464,9 @@ def main() -> None:
     parser.add_argument(
         "--phones", type=int, default=0, help="so many answer in a class; default 0"
     )
+    parser.add_argument(
+        "--leavers", type=int, default=0, help="so many leave at random moments; default 0"
+    )
     parser.add_argument("--port", type=int, default=7897, help="default 7897")
     parser.add_argument(
         "--save",
@@ -392,7 +478,7 @@ def main() -> None:
     with served(options.port) as (pid, start_s):
         server = psutil.Process(pid)
         url = f"http://127.0.0.1:{options.port}/"
-        more = {"learners": options.learners, "phones": options.phones}
+        more = {name: getattr(options, name) for name in ("learners", "phones", "leavers")}
         report = asyncio.run(load(url, tasks, options.visitors, options.seconds, server, **more))
     figures = {"start_s": round(start_s, 1), **report.figures()}
     print(json.dumps(figures, indent=2))
