@@ -23,7 +23,17 @@ LLAMAS = {  # relatives of Llama, likewise
     "phi": "Phi", "cohere": "Cohere",
     "smollm3": "SmolLM3", "granite": "Granite", "stablelm": "StableLm", "starcoder2": "Starcoder2",
 }  # fmt: skip
-DECODERS = ("gpt2", "gpt_neo", "opt", "gpt_neox", "bloom", *LLAMAS)
+DECODERS = (
+    "gpt2",
+    "gpt_bigcode",
+    "gptj",
+    "codegen",
+    "gpt_neo",
+    "opt",
+    "gpt_neox",
+    "bloom",
+    *LLAMAS,
+)
 SEQ2SEQ = {  # and their classes
     "marian": "MarianMTModel", "t5": "T5ForConditionalGeneration",
     "mt5": "MT5ForConditionalGeneration", "umt5": "UMT5ForConditionalGeneration",
@@ -76,6 +86,9 @@ def made(
 
 _CLASSES = {
     "gpt2": "GPT2LMHeadModel",
+    "gpt_bigcode": "GPTBigCodeForCausalLM",
+    "gptj": "GPTJForCausalLM",
+    "codegen": "CodeGenForCausalLM",
     "gpt_neo": "GPTNeoForCausalLM",
     "opt": "OPTForCausalLM",
     "gpt_neox": "GPTNeoXForCausalLM",
@@ -96,6 +109,21 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
         sizes["n_inner"] = wide if size != 3 else None  # four times as wide
         act = ["gelu_new", "gelu", "relu", "quick_gelu", "silu"][size]
         return transformers.GPT2Config(**ids, **sizes, activation_function=act)
+    if family == "gpt_bigcode":
+        return transformers.GPTBigCodeConfig(
+            **ids, n_embd=width, n_head=heads, n_layer=layers, n_positions=100,
+            n_inner=wide if size != 3 else None, multi_query=size not in (1, 4),
+            activation_function=["gelu_pytorch_tanh", "gelu", "relu", "silu", "gelu_new"][size],
+        )  # fmt: skip
+    if family in ("gptj", "codegen"):
+        many = family == "codegen"  # which has heads in fours
+        name = "CodeGenConfig" if many else "GPTJConfig"
+        return getattr(transformers, name)(
+            **ids, n_embd=32 if many else width, n_head=[4, 8][size == 3] if many else heads,
+            n_layer=layers, n_positions=100, n_inner=wide if size != 3 else None,
+            rotary_dim=[4, 4, 8, 2, 4][size] if size != 3 or not many else 4,
+            activation_function=["gelu_new", "gelu", "relu", "gelu_new", "silu"][size],
+        )  # fmt: skip
     if family == "gpt_neo":
         return transformers.GPTNeoConfig(
             **ids, hidden_size=width, num_heads=heads, num_layers=layers, window_size=5,

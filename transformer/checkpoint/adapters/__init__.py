@@ -21,7 +21,9 @@ from transformer.checkpoint.adapters import (
     bart,
     bert,
     gpt2,
+    gpt_bigcode,
     gpt_neo,
+    gptj,
     llama,
     llama_kinds,
     modernbert,
@@ -69,7 +71,9 @@ class Adapter(Protocol):
 
 ADAPTERS: dict[str, Adapter] = {
     "gpt2": gpt2,
+    "gpt_bigcode": gpt_bigcode,
     "gpt_neo": gpt_neo,
+    **dict.fromkeys(gptj.KINDS, gptj),
     "opt": opt,
     **dict.fromkeys(neox.KINDS, neox),
     **dict.fromkeys(llama_kinds.KINDS, llama),
@@ -90,13 +94,14 @@ _T5_NAMES = {
     "num_attention_heads": "num_heads",
     "num_hidden_layers": "num_layers",
 }
+_GPT_2_NAMES = {
+    "hidden_size": "n_embd",
+    "max_position_embeddings": "n_positions",
+    "num_attention_heads": "n_head",
+    "num_hidden_layers": "n_layer",
+}
 OTHER_NAMES: dict[str, dict[str, str]] = {
-    "gpt2": {
-        "hidden_size": "n_embd",
-        "max_position_embeddings": "n_positions",
-        "num_attention_heads": "n_head",
-        "num_hidden_layers": "n_layer",
-    },
+    **dict.fromkeys(("gpt2", "gpt_bigcode", *gptj.KINDS), _GPT_2_NAMES),
     "gpt_neo": {"num_attention_heads": "num_heads", "num_hidden_layers": "num_layers"},
     "bloom": {"num_attention_heads": "n_head", "num_hidden_layers": "n_layer"},
     "distilbert": {
@@ -111,7 +116,10 @@ OTHER_NAMES: dict[str, dict[str, str]] = {
 
 # The ids of start and end that a family has where its files name none.
 _DEFAULT_IDS: dict[str, dict[str, int]] = {
-    **dict.fromkeys(("gpt2", "gpt_neo", "starcoder2"), _ids(bos=50256, eos=50256)),
+    **dict.fromkeys(
+        ("gpt2", "gpt_bigcode", "gpt_neo", "gptj", "codegen", "starcoder2"),
+        _ids(bos=50256, eos=50256),
+    ),
     "opt": _ids(bos=2, eos=2),
     "gpt_neox": _ids(bos=0, eos=2),
     **dict.fromkeys(("bloom", "llama", "mistral", "granite"), _ids(bos=1, eos=2)),
