@@ -3,9 +3,10 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { refusal, wholeConfig } from "../../transformer/browser/config.js";
+import { Kernel } from "../../transformer/browser/kernel.js";
 import { Text } from "../../transformer/browser/text.js";
 import { tokenizerRefusal } from "../../transformer/browser/tokenizer.js";
-import { apart, modelOf, numbersOf, vectors } from "./vectors.js";
+import { apart, kernelBytes, modelOf, numbersOf, vectors } from "./vectors.js";
 
 const LOGITS = 1e-4;
 const WEIGHTS = 1e-5;
@@ -172,6 +173,12 @@ test("a generation that is cancelled gives what there is", async () => {
   const run = await model.generate({ text: "Once" }, { onStep, signal: stop.signal });
   assert.deepEqual([run.steps.length, run.stopped], [4, "cancelled"]);
   assert.equal(run.text.ids.length, run.ids.length);
+});
+
+test("missing memory and a kernel that does not run are said in a sentence", async () => {
+  const kernel = await Kernel.from(kernelBytes());
+  assert.throws(() => kernel.allocate(2 ** 33), /^Error: This browser has not enough memory/);
+  await assert.rejects(Kernel.from(new Uint8Array(8)), /^Error: This browser lacks WebAssembly/);
 });
 
 test("a network that is not computed is refused in a sentence", () => {

@@ -14,6 +14,8 @@ const bytesOf = (path) => Uint8Array.from(readFileSync(path)).buffer;
 /** @type {(folder: string, name: string) => any} */
 const jsonOf = (folder, name) => JSON.parse(readFileSync(join(folder, name), "utf8"));
 
+export const kernelBytes = () => bytesOf(join(vectors.package, "browser", "kernel.wasm"));
+
 /** @type {Map<string, Promise<Model>>} */
 const loaded = new Map();
 
@@ -33,7 +35,7 @@ export const modelOf = (name) => {
         .filter((file) => file.endsWith(".safetensors"))
         .sort()
         .map((file) => bytesOf(join(folder, file))),
-      kernel: bytesOf(join(vectors.package, "browser", "kernel.wasm")),
+      kernel: kernelBytes(),
     });
   const model = loaded.get(name) ?? load();
   loaded.set(name, model);

@@ -1,5 +1,7 @@
 // The products of kernel.c (WebAssembly with SIMD), and the memory that holds a network's weights.
 
+import { say } from "../web/messages.js";
+
 /** @import { Tensor, Linear } from "./types.d.ts" */
 
 const PAGE = 2 ** 16;
@@ -8,11 +10,13 @@ const PAGE = 2 ** 16;
 // made after the last `allocate`, which may move it.
 export class Kernel {
   /**
-   * bytes: of kernel.wasm.
+   * bytes: of kernel.wasm. Raises Error, a sentence, where it does not run.
    * @param {BufferSource} bytes
    */
   static async from(bytes) {
-    const { instance } = await WebAssembly.instantiate(bytes, {});
+    const { instance } = await WebAssembly.instantiate(bytes, {}).catch(() => {
+      throw new Error(say("This browser lacks WebAssembly with SIMD, or the page may not use it."));
+    });
     return new Kernel(instance.exports);
   }
 
@@ -28,14 +32,19 @@ export class Kernel {
   }
 
   /**
-   * The address of so many bytes, a multiple of 16.
+   * The address of so many bytes, a multiple of 16. Raises Error, a sentence, without the memory.
    * @param {number} count
    */
   allocate(count) {
     const address = this._end;
     this._end += Math.ceil(count / 16) * 16;
     const missing = this._end - this.memory.buffer.byteLength;
-    if (missing > 0) this.memory.grow(Math.ceil(missing / PAGE));
+    if (missing <= 0) return address;
+    try {
+      this.memory.grow(Math.ceil(missing / PAGE));
+    } catch {
+      throw new Error(say("This browser has not enough memory for the network."));
+    }
     return address;
   }
 
