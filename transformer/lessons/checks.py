@@ -234,6 +234,6 @@ def worded(name: str) -> str:
 
 
 def written_number(value: float) -> str:
-    """A measured number, with two decimals unless it is whole."""
+    """A measured number, with two decimals unless it is whole, or four if it is small."""
     whole = abs(value - round(value)) < 1e-4 and abs(value) < 1e6
-    return numeral(round(value)) if whole else numeral(value, ".2f")
+    return numeral(round(value)) if whole else numeral(value, ".4f" if abs(value) < 0.01 else ".2f")
