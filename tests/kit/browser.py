@@ -332,7 +332,9 @@ class Visit:
 
     def place_in(self, picture: str, x: float, y: float) -> tuple[float, float]:
         """Where on the page a place of a picture's own axes is."""
-        left, top = self.page.locator(f"[data-picture={picture}]").evaluate(PLACE, [x, y])
+        drawn = self.page.locator(f"[data-picture={picture}]")
+        drawn.scroll_into_view_if_needed()
+        left, top = drawn.evaluate(PLACE, [x, y])
         return float(left), float(top)
 
     def point_at(self, row: int, column: int) -> None:

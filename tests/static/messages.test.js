@@ -49,6 +49,8 @@ test("a token is joined to the word before it, but not after a full stop", () =>
   page.run = /** @type {any} */ ({
     labels: ["<s>", "␣L", "o", "."],
     special: [0],
+    source_labels: [],
+    source_special: [],
     stack: "decoder",
   });
   const after = (place) => beginning({ label: "ki", joins: true }, place);

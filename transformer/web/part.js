@@ -7,6 +7,7 @@ import { emit, nextPaint, page, reactive, on, predicts, shell, showProblem } fro
 import { ask } from "./ask.js";
 import { asSentence, say } from "./messages.js";
 import { viewNamed } from "./declared.js";
+import { letPressedGo } from "./pointer.js";
 
 // ---- what a visitor presses ----
 
@@ -26,12 +27,14 @@ export const trying =
 
 // ---- a section: a part of a tab behind its heading, with its finding in one line ----
 
-// name: of the open section, "" for none. brought: how often a section was opened other than by its heading;
-// leads: whether it takes the focus.
+// name: of the section that was opened last, "" for none. brought: how often a section was opened, or all were closed,
+// other than by a heading; leads: whether it takes the focus.
 const opened = reactive({ name: "", brought: 0, leads: false });
 
-const bring = (name, leads) =>
-  Object.assign(opened, { name, leads, brought: name ? opened.brought + 1 : 0 });
+const bring = (name, leads) => {
+  letPressedGo();
+  Object.assign(opened, { name, leads, brought: opened.brought + 1 });
+};
 bindField(
   "more",
   () => opened.name,
@@ -70,22 +73,28 @@ const whileSettling = (scroll) => {
 export const Section = ({ name, title, finding, children }) => {
   const section = useRef(/** @type {any} */ (null));
   const wasOpen = useRef(false);
-  const isOpen = opened.name === name;
+  // Its heading opens and closes it alone: another that were closed would move it. All follow what is brought.
+  const [pressed, setPressed] = useState({ isOpen: false, brought: -1 });
+  const isPressed = pressed.brought === opened.brought;
+  const isOpen = isPressed ? pressed.isOpen : opened.name === name;
   wasOpen.current ||= isOpen;
   const press = (event) => {
     event.preventDefault();
-    Object.assign(opened, { name: isOpen ? "" : name, brought: 0 });
+    setPressed({ isOpen: !isOpen, brought: opened.brought });
+    if (!isOpen) opened.name = name;
+    else if (opened.name === name) opened.name = "";
   };
   const goThere = async () => {
     const { brought, leads } = opened;
     const isStill = () => opened.name === name && opened.brought === brought;
-    const scroll = () => section.current?.scrollIntoView({ block: brought ? "start" : "nearest" });
+    const scroll = () => section.current?.scrollIntoView({ block: "start" });
     await nextPaint();
     scroll();
-    if (brought && leads) section.current?.firstElementChild.focus({ preventScroll: true });
-    if (brought) whileSettling(() => isStill() && scroll());
+    if (leads) section.current?.firstElementChild.focus({ preventScroll: true });
+    whileSettling(() => isStill() && scroll());
   };
-  useLayoutEffect(() => void (isOpen && goThere()), [isOpen, isOpen && opened.brought]);
+  const isBrought = isOpen && !isPressed;
+  useLayoutEffect(() => void (isBrought && goThere()), [isBrought, opened.brought]);
   return html`<details class="section" data-section=${name} open=${isOpen} ref=${section}>
     <summary onClick=${press}>
       <h3>${title}</h3><span class="section-finding">${finding}</span>

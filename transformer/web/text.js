@@ -8,9 +8,39 @@ const MARKS = /([␣⏎⇥]+)/u; // for space, newline and tab: muted, so that t
 const STRESS = /(\*\*[^*]+\*\*|\*[^*]+\*|`[^`]+`)/;
 
 export const WORD = /^[␣⏎⇥]/u; // the label of a token that begins a word
-// Labels without their signs: a text.
+const BYTES = /‹[0-9A-F]{2}(?: [0-9A-F]{2})*›/gu; // of a part of a character, see tokenizer/labels.py
+const bytesIn = (/** @type {string} */ text) =>
+  (text.match(/[0-9A-F]{2}/gu) ?? []).map((byte) => parseInt(byte, 16));
+// Each run of such parts as the characters that they are together, at its first label; the others become empty. What
+// is no whole character is left out.
+/** @type {(labels: string[]) => string[]} */
+export const wholeCharacters = (labels) => {
+  const shown = [...labels];
+  const ends = /‹[0-9A-F ]+›$/u;
+  for (let at = 0; at < shown.length; at += 1) {
+    let last = at;
+    while (ends.test(labels[last]) && labels[last + 1]?.startsWith("‹")) last += 1;
+    if (!labels[at].includes("‹")) continue;
+    const joined = labels
+      .slice(at, last + 1)
+      .join("")
+      .replace(/›‹(?!U)/gu, " ");
+    shown[at] = joined.replace(BYTES, (bytes) =>
+      new TextDecoder().decode(Uint8Array.from(bytesIn(bytes))).replaceAll("\ufffd", ""),
+    );
+    for (let next = at + 1; next <= last; next += 1) shown[next] = "";
+    at = last;
+  }
+  return shown;
+};
+// Labels as a text for people: without signs for spaces, end signs or parts of characters.
 /** @type {(labels: string[]) => string} */
-export const inText = (labels) => labels.join("").replace(/[␣⏎⇥]/gu, " ");
+export const inText = (labels) => {
+  const { special, source_special: others, labels: own, source_labels: read } = page.run;
+  const signs = new Set([...special.map((at) => own[at]), ...others.map((at) => read[at])]);
+  const words = wholeCharacters(labels.filter((label) => !signs.has(label)));
+  return words.join("").replace(/[␣⏎⇥]/gu, " ");
+};
 // Pieces of a word; a text without spaces is none.
 const MOST_PIECES = 10;
 // The place where the word begins that a token is part of; the token's own in a text without words.
@@ -36,12 +66,20 @@ export const beginning = ({ label, joins }, place) => {
   return (isWord && !isOver ? word : "") + label;
 };
 
-// What follows a place, with the beginning of the word that it goes on with.
+// A token as the word that it begins or goes on with, after a place.
+/** @type {(label: string, place: number) => string} */
+export const wordOf = (label, place) => beginning({ label, joins: !WORD.test(label) }, place);
+
+const CUT = 8; // tokens: a text of so many, or more, may end within a word
+const ENDS_TEXT = /[.!?…][”"'’»)\]]*$/u;
+// What follows a place, with the beginning of the word that it goes on with, and no half word at its end.
 /** @type {(labels: string[], place: number) => string} */
-export const continued = (labels, place) =>
-  labels.length
-    ? beginning({ label: inText(labels), joins: !WORD.test(labels[0]) }, place).trim()
-    : say("(nothing)");
+export const continued = (labels, place) => {
+  if (!labels.length) return say("(nothing)");
+  const text = beginning({ label: inText(labels), joins: !WORD.test(labels[0]) }, place).trim();
+  const isCut = labels.length >= CUT && !ENDS_TEXT.test(text) && / /u.test(text);
+  return isCut ? text.replace(/ [^ ]*$/u, " …") : text || say("(nothing)");
+};
 
 // A token of a text; its label is inserted as text only.
 export const Token = ({ label, class: look }) =>

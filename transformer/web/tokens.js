@@ -7,10 +7,19 @@ import { Player } from "./controls.js";
 import { followStack, forgotten, readPosition } from "./selection.js";
 import { headNumbers, weightsOfRow } from "./head_numbers.js";
 import { numeral, say } from "./messages.js";
+import { hasMoved } from "./pointer.js";
 import { useAnswer, useEvent, usePart } from "./part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
 import { chosenRow, page, sameToken, setKey, setQuery, tracedFrom } from "./store.js";
-import { inText, ReadingInWords, sourceOf, Token, weightAt, WORD } from "./text.js";
+import {
+  inText,
+  ReadingInWords,
+  sourceOf,
+  Token,
+  weightAt,
+  wholeCharacters,
+  WORD,
+} from "./text.js";
 
 const FEW = 1.5; // the shade is a root of the weight, so that 0.05 is visible as well as 0.5
 const MANY = 90; // tokens: more are written smaller
@@ -89,11 +98,13 @@ const Tokens = ({
   written,
   ghost = "",
   guesses = {},
+  isStory = false,
 }) => {
   const pairs = page.asksKey;
   const box = useRef(/** @type {any} */ (null));
   const buttons = useRef(/** @type {any[]} */ ([]));
   const labels = labelsOf(facts, stack);
+  const words = useMemo(() => (isStory ? wholeCharacters(labels) : labels), [labels, isStory]);
   const special = stack === ownStack(facts) ? facts.special : facts.source_special;
   const ready = facts.state === "done";
   const chosen = page.query?.stack === stack ? page.query.index : -1;
@@ -164,21 +175,21 @@ const Tokens = ({
       data-votes=${page.votes.stack === stack ? page.votes.tokens[index] : undefined}
       tabindex=${index === Math.max(0, chosen) ? 0 : -1} aria-pressed=${index === chosen}
       title=${looks.special && !looks.gap ? label : undefined}
-      aria-label=${describe(facts, here)}><${Token} label=${guesses[index] ?? label} /></button>`;
+      aria-label=${describe(facts, here)}><${Token} label=${guesses[index] ?? words[index]} /></button>`;
     // One child per token, including its line break: one for several newlines.
     return label.includes("⏎") && !labels[index + 1]?.includes("⏎")
       ? html`<span class="slot" key=${index}>${button}<span class="break" /></span>`
       : button;
   };
-  const words = wordsOf(labels, special);
+  const groups = wordsOf(labels, special);
   const [begun, ...more] = ghost.split(/(?= )/u);
   const word = (places, at) =>
     html`${at > 0 && " "}<span class="word" key=${places[0]}>${places.map((place) =>
       token(labels[place], place),
-    )}${at === words.length - 1 && begun && html`<bdi class="ghost" translate=${false} aria-hidden="true">${begun}</bdi>`}</span>`;
+    )}${at === groups.length - 1 && begun && html`<bdi class="ghost" translate=${false} aria-hidden="true">${begun}</bdi>`}</span>`;
   return html`<div class=${`tokens ${name} ${labels.length > MANY ? "many" : ""}`} role="group" aria-label=${title} ref=${box}
     data-stack=${stack} onClick=${click} onKeyDown=${press} onPointerLeave=${() => point(null)}
-    onPointerOver=${(event) => placeOf(event) && point(placeOf(event))}>${words.map(word)}${
+    onPointerOver=${(event) => hasMoved(event) && placeOf(event) && point(placeOf(event))}>${groups.map(word)}${
       more.length > 0 &&
       html`<bdi class="ghost" translate=${false} aria-hidden="true">${more.join("")}</bdi>`
     }</div>`;
@@ -216,7 +227,7 @@ export const Text = ({ facts, Arcs = null }) => {
   const translates = facts.source_labels.length > 0;
   const chosen = page.query && labelsOf(facts, page.query.stack)[page.query.index] !== undefined;
   const isForgotten = ready && !pointed && page.query && chosenRow(page.query.stack) === null;
-  const shown = { facts, read, lit };
+  const shown = { facts, read, lit, isStory };
   return html`<div class=${`whole-text ${read ? "reading" : ""}`} data-state=${facts.state}
     data-run=${facts.run ?? ""} ...${part.attributes({ reads: read && `${read.token.stack}.${read.token.index}` })}>
     <div class="source" hidden=${!translates}>

@@ -5,6 +5,7 @@ import { useAnswer, usePart, mounted, useDocument, trying } from "../../web/part
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { nextPaint, page, reactive, setQuery } from "../../web/store.js";
 import { say, sayN } from "../../web/messages.js";
+import { letPressedGo } from "../../web/pointer.js";
 import { goToLesson, cardShown, endTour, goToAnswer, goToCard, opener } from "./tour.js";
 import {
   Card,
@@ -187,6 +188,17 @@ const Guide = () => {
     opener.current = null;
   };
   useLayoutEffect(() => (card ? giveBack : undefined), [Boolean(card)]);
+  // In one column it sticks to the window's top: there from the first card on, so that all have their buttons at one
+  // place.
+  const isTour = card !== null && deck.name === "";
+  useLayoutEffect(() => {
+    if (!isTour || !document.body.matches(".stacked:not(.projector)")) return;
+    letPressedGo();
+    const { top } = /** @type {Element} */ (
+      document.querySelector("#tour-card")
+    ).getBoundingClientRect();
+    if (top > 0) window.scrollBy({ top, behavior: "instant" });
+  }, [isTour, place]);
   const close = () => {
     cardState.isChoosing = false;
     giveBack();

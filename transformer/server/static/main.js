@@ -10,11 +10,14 @@ import { controls, page, setQuery, emit, showWaiting } from "../../web/store.js"
 import { bindField, fields, setFields } from "../../web/fields.js";
 import { openTab, tabWanted, typed } from "./gradio.js";
 import { BACK, isConnectionLost } from "./presses.js";
+import { followPointer } from "../../web/pointer.js";
 import { isEmbedded, withoutEmbed } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { useDocument } from "../../web/part.js";
 import { useFocus } from "./focus.js";
 import { TermTip } from "./terms.js";
+
+followPointer();
 
 // ---- what outlives the page: the session, and what was typed or set and not yet run ----
 

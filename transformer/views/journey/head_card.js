@@ -13,7 +13,7 @@ import { useAnswer } from "../../web/part.js";
 import { batch, effect, html, signal, useLayoutEffect } from "../../web/preact.js";
 import { headName, siteName } from "../../web/sites.js";
 import { isOpeningLink, on, page, predicts, sameHead, setHead, setQuery } from "../../web/store.js";
-import { continued, Token, WORD } from "../../web/text.js";
+import { continued, Token, WORD, wordOf } from "../../web/text.js";
 import { WhoReads } from "../../web/tokens.js";
 import { amountOf, partsOf } from "./geometry.js";
 import { shared, withoutHead } from "./next_words.js";
@@ -138,7 +138,7 @@ const Adds = ({ answer, at }) => {
   const amount = amountOf(answer, at, page.run.n_heads);
   const other = largestOther(answer, at);
   const values = {
-    word: strong(answer.target_label),
+    word: strong(wordOf(answer.target_label, answer.position)),
     amount: html`<strong>${signed(amount)}</strong>`,
     most: signed(other.amount),
     part: html`<${PartName} part=${other} />`,

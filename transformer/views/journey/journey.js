@@ -21,7 +21,7 @@ import { Heatmap } from "../../web/heatmap.js";
 import { fontPx } from "../../web/theme.js";
 import { openSection, mounted, usePart } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
-import { Token, WORD } from "../../web/text.js";
+import { Token, wordOf } from "../../web/text.js";
 import {
   headAsked,
   HeadKinds,
@@ -146,7 +146,7 @@ const toldOf = (answer, stack) =>
     : { ...answer, lens: [], ...answer.encoder, heads: null, feed_forward: null };
 
 const Legend = ({ answer }) => {
-  const word = html`<strong><${Token} label=${answer.target_label.replace(WORD, "")} /></strong>`;
+  const word = html`<strong><${Token} label=${wordOf(answer.target_label, answer.position)} /></strong>`;
   return html`<p class="flow-legend">
     <i class="adds" />${sayWith("adds to {word}", { word })}
     <i class="takes" />${say("takes from it")}${" · "}

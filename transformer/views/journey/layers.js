@@ -9,6 +9,7 @@ import { firstHead } from "../../web/selection.js";
 import { attentionOf, headName } from "../../web/sites.js";
 import { useButtonKeys, inPx } from "../../web/cells.js";
 import { knownName, SmallHead } from "../../web/head_grid.js";
+import { hasMoved } from "../../web/pointer.js";
 import { computed, html, useMemo } from "../../web/preact.js";
 import { beginning, Token } from "../../web/text.js";
 import { knownAtlas } from "../attention/numbers.js";
@@ -65,7 +66,7 @@ const HeadButton = ({ head, view, small, box, keys }) => {
   return html`<button type="button" class=${look.filter(Boolean).join(" ")} style=${style}
     aria-label=${title} title=${title} aria-pressed=${String(isChosen)} tabindex=${isChosen ? 0 : -1}
     ...${keys} onClick=${() => choose(head)} onPointerDown=${() => view.press(head)}
-    onPointerEnter=${(event) => event.pointerType === "mouse" && point(head)}
+    onPointerEnter=${(event) => event.pointerType === "mouse" && hasMoved(event) && point(head)}
   >${small && atlas && html`<${SmallHead} class="small" ...${{ atlas, place }} />`}</button>`;
 };
 

@@ -211,7 +211,7 @@ const Drawn = ({ answer, preview, isCurrent }) => {
     <${Legend} preview=${preview} />
     <p class="drawn-says">${countInWords(settings, drawn.count, answer)}${
       draws(settings) &&
-      ` ${say("The tick and the first number are the network's own probability; the bar and the second are what is drawn from.")}`
+      ` ${say("Tick and first number: the network; bar and second: what is drawn from.")}`
     }</p>`;
 };
 

@@ -1,5 +1,6 @@
 // A drawing of the network, and a list of its blocks as buttons that open their views.
 
+import { hasMoved } from "../../web/pointer.js";
 import { inPx } from "../../web/cells.js";
 import { fields } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
@@ -78,7 +79,7 @@ const List = ({ blocks, leads, here, show, open }) => {
     const tab = leads[block.kind]?.title;
     const look = block === here ? "part is-here" : "part";
     return html`<li><button type="button" class=${look} data-block=${block.name}
-      onClick=${() => open(block)} onFocus=${() => show(block)} onPointerEnter=${() => show(block)}>
+      onClick=${() => open(block)} onFocus=${() => show(block)} onPointerEnter=${(event) => hasMoved(event) && show(block)}>
       <b>${block.title}</b><span class="facts">${`${block.shape} · ${parameters(block, blocks)}`}</span>
       <span class="goes">${tab && `${tab} ›`}</span>
     </button></li>`;

@@ -1,0 +1,93 @@
+// The pointer: what it points at by having moved, and a pressed control that stays under it.
+
+// ---- hover: what comes under a resting pointer, since the page has moved, is not pointed at ----
+
+let resting = { x: NaN, y: NaN }; // where the pointer was last moved to, or pressed
+
+// Whether the pointer itself has moved onto what it is over.
+/** @type {(event: PointerEvent) => boolean} */
+export const hasMoved = ({ clientX, clientY }) => clientX !== resting.x || clientY !== resting.y;
+
+// ---- a press leaves its control where it is, whatever grows or shrinks above it ----
+
+const HELD_MS = 15_000; // as long as an answer may take
+const CONTROLS = "button, summary, label, input, select, [role=tab]";
+// What ends it: the visitor goes on by himself.
+const LEAVES = ["wheel", "touchmove", "keydown", "pointerdown"];
+const topOf = (/** @type {Element} */ element) => element.getBoundingClientRect().top;
+const isFixed = (/** @type {Element} */ element) => {
+  for (let at = /** @type {Element | null} */ (element); at; at = at.parentElement)
+    if (getComputedStyle(at).position === "fixed") return true;
+  return false;
+};
+
+// Give the document so many px more, if it is too short to be scrolled by them.
+const lengthen = (/** @type {number} */ by) => {
+  const { scrollHeight } = document.documentElement;
+  const needed = Math.ceil(window.scrollY + window.innerHeight + by);
+  if (needed > scrollHeight) document.body.style.minHeight = `${needed}px`;
+};
+
+const isAtEnd = () =>
+  window.scrollY + window.innerHeight >= document.documentElement.scrollHeight - 1;
+
+let letGo = () => {};
+// Leave what is pressed now to be moved: the press itself leads elsewhere.
+export const letPressedGo = () => letGo();
+
+// Keep an element where it is in the window while the page around it changes. Where the page is scrolled by
+// anybody else, it is let go of.
+/** @type {(element: Element) => void} */
+const hold = (element) => {
+  const start = topOf(element);
+  const end = performance.now() + HELD_MS;
+  let place = start + window.scrollY; // in the document
+  let isHeld = true;
+  const stop = () => {
+    isHeld = false;
+    document.documentElement.style.overflowAnchor = "";
+    LEAVES.forEach((name) => removeEventListener(name, stop, true));
+  };
+  const leave = (/** @type {PointerEvent} */ { pointerType, target }) => {
+    if (pointerType === "mouse" && !element.contains(/** @type {Node} */ (target))) stop();
+  };
+  const follow = () => {
+    if (!isHeld || !element.isConnected || performance.now() > end) return stop();
+    const now = topOf(element) + window.scrollY;
+    const moved = topOf(element) - start;
+    const isScrolled = Math.abs(now - place) < 1 && Math.abs(moved) >= 1;
+    if (isScrolled && !(moved > 0 && isAtEnd())) return stop(); // at the end a shorter document has scrolled it
+    if (Math.abs(moved) >= 1 && element.getClientRects().length) {
+      if (moved > 0) lengthen(moved);
+      window.scrollBy({ top: moved, behavior: "instant" });
+    }
+    place = now;
+    requestAnimationFrame(follow);
+    return undefined;
+  };
+  letGo = stop;
+  document.documentElement.style.overflowAnchor = "none"; // or the browser would scroll by the same once more
+  LEAVES.forEach((name) => addEventListener(name, stop, { capture: true, passive: true }));
+  addEventListener("pointermove", leave, { passive: true, capture: true });
+  setTimeout(() => removeEventListener("pointermove", leave, true), HELD_MS);
+  requestAnimationFrame(follow);
+};
+
+export const followPointer = () => {
+  const note = (/** @type {PointerEvent} */ { clientX: x, clientY: y }) =>
+    void (resting = { x, y });
+  addEventListener("pointermove", note, { capture: true, passive: true });
+  addEventListener(
+    "click",
+    (event) => {
+      const target = /** @type {Element | null} */ (event.target);
+      const control = target?.closest?.(CONTROLS);
+      if (event.detail === 0 || !control || isFixed(control)) return; // by a key, or where nothing moves it
+      if (window.scrollY === 0) document.body.style.minHeight = "";
+      letGo();
+      hold(control);
+    },
+    { capture: true },
+  );
+  addEventListener("pointerdown", note, { capture: true, passive: true });
+};
