@@ -83,7 +83,9 @@ def test_greedy_texts_of_a_padded_batch_are_those_of_transformers(family, tmp_pa
 
 TABLES = {  # (what the tokens are looked up in, what is tied to it), as they are stored
     "gpt2": ("transformer.wte", "lm_head"),
-    **dict.fromkeys(("gpt_bigcode", "gptj", "codegen", "gpt_neo"), ("transformer.wte", "lm_head")),
+    **dict.fromkeys(
+        ("gpt_bigcode", "gptj", "codegen", "mpt", "gpt_neo"), ("transformer.wte", "lm_head")
+    ),
     "opt": ("model.decoder.embed_tokens", "lm_head"),
     "gpt_neox": ("gpt_neox.embed_in", "embed_out"),
     "bloom": ("transformer.word_embeddings", "lm_head"),

@@ -28,6 +28,7 @@ DECODERS = (
     "gpt_bigcode",
     "gptj",
     "codegen",
+    "mpt",
     "gpt_neo",
     "opt",
     "gpt_neox",
@@ -89,6 +90,7 @@ _CLASSES = {
     "gpt_bigcode": "GPTBigCodeForCausalLM",
     "gptj": "GPTJForCausalLM",
     "codegen": "CodeGenForCausalLM",
+    "mpt": "MptForCausalLM",
     "gpt_neo": "GPTNeoForCausalLM",
     "opt": "OPTForCausalLM",
     "gpt_neox": "GPTNeoXForCausalLM",
@@ -109,6 +111,12 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
         sizes["n_inner"] = wide if size != 3 else None  # four times as wide
         act = ["gelu_new", "gelu", "relu", "quick_gelu", "silu"][size]
         return transformers.GPT2Config(**ids, **sizes, activation_function=act)
+    if family == "mpt":
+        attention = dict(softmax_scale=0.4) if size == 1 else {}
+        return transformers.MptConfig(
+            **ids, d_model=width, n_heads=heads, n_layers=layers, max_seq_len=100,
+            layer_norm_epsilon=[1e-5, 1e-3][size == 2], attn_config=attention,
+        )  # fmt: skip
     if family == "gpt_bigcode":
         return transformers.GPTBigCodeConfig(
             **ids, n_embd=width, n_head=heads, n_layer=layers, n_positions=100,

@@ -27,6 +27,7 @@ from transformer.checkpoint.adapters import (
     llama,
     llama_kinds,
     modernbert,
+    mpt,
     neox,
     opt,
     t5,
@@ -74,6 +75,7 @@ ADAPTERS: dict[str, Adapter] = {
     "gpt_bigcode": gpt_bigcode,
     "gpt_neo": gpt_neo,
     **dict.fromkeys(gptj.KINDS, gptj),
+    "mpt": mpt,
     "opt": opt,
     **dict.fromkeys(neox.KINDS, neox),
     **dict.fromkeys(llama_kinds.KINDS, llama),
@@ -103,6 +105,11 @@ _GPT_2_NAMES = {
 OTHER_NAMES: dict[str, dict[str, str]] = {
     **dict.fromkeys(("gpt2", "gpt_bigcode", *gptj.KINDS), _GPT_2_NAMES),
     "gpt_neo": {"num_attention_heads": "num_heads", "num_hidden_layers": "num_layers"},
+    "mpt": {
+        "hidden_size": "d_model",
+        "num_attention_heads": "n_heads",
+        "num_hidden_layers": "n_layers",
+    },
     "bloom": {"num_attention_heads": "n_head", "num_hidden_layers": "n_layer"},
     "distilbert": {
         "hidden_size": "dim",
