@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import torch
-from kit.hf_folders import byte_fallback, change, write
+import transformers
+from kit.hf_folders import byte_fallback, byte_level, change, word_piece, write
 
 import transformer
 from transformer import CheckpointError, checkpoint
@@ -307,3 +308,28 @@ def test_a_model_of_the_hub_is_fetched_once(llama, tmp_path, monkeypatch, capsys
 def test_a_name_that_the_hub_cannot_have_is_refused(name):
     with pytest.raises(CheckpointError, match="a model on the hub is hub:OWNER/NAME or"):
         checkpoint.read(name)
+
+
+def test_a_network_in_a_sub_folder_and_second_heads_are_read(tmp_path):
+    """As sentence-transformers' first folders, and GPT2DoubleHeadsModel."""
+    folder = tmp_path / "old" / "0_Transformer"
+    folder.mkdir(parents=True)
+    write(folder, "bert", 0, word_piece, head="Model")
+    types = {"0_Transformer": "st.models.Transformer", "1_Pooling": "st.models.Pooling"}
+    modules = [{"path": name, "type": kind} for name, kind in types.items()]
+    (tmp_path / "old" / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
+    wanted = transformer.load(folder).trace("the cat").hidden_states[-1]
+    assert transformer.load(tmp_path / "old").trace("the cat").hidden_states[-1].equal(wanted)
+    (tmp_path / "old" / "modules.json").write_text('[{"path": "../.."}, 3]', encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"holds no config\.json"):
+        transformer.load(tmp_path / "old")
+    theirs = write(tmp_path / "gpt2", "gpt2", 0, byte_level)
+    double = transformers.GPT2DoubleHeadsModel(theirs.config)
+    double.transformer.load_state_dict(theirs.transformer.state_dict())
+    double.save_pretrained(tmp_path / "gpt2")
+    ids = torch.tensor([[5, 9, 3]])
+    found = transformer.load(tmp_path / "gpt2").network(ids)
+    torch.testing.assert_close(found, theirs(ids).logits, atol=1e-4, rtol=1e-4)
+    write(tmp_path / "choice", "bert", 0, word_piece, head="ForMultipleChoice")
+    with pytest.raises(CheckpointError, match="its head chooses between texts"):
+        transformer.load(tmp_path / "choice")

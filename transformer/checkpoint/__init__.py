@@ -31,7 +31,7 @@ def read(source: str | Path, max_len: int = MAX_LEN) -> Checkpoint:
     """
     name = str(source)
     on_hub = name.startswith(hub.PREFIX)
-    path = hub.fetched(name) if on_hub else source
+    path = hub.fetched(name) if on_hub else adapters.transformer_in(Path(source))
     if name in bundled_names() or not adapters.is_foreign(Path(path)):
         return folder.read(path)
     short_name = hub.short_name(name) if on_hub else Path(path).resolve().name

@@ -153,6 +153,8 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
     kind = KINDS[values["model_type"]]
     theirs = Stored(stored, kind.prefix, (), present_name)
     only(values, is_decoder=False, add_cross_attention=False)
+    if "MultipleChoice" in str(values.get("architectures")):
+        raise ValueError(f"its head chooses between texts ({values['architectures'][0]})")
     if kind.first_position:  # MPNet's positions and buckets do not follow config.json
         only(values, pad_token_id=kind.first_position - 1)
         only(values, relative_attention_num_buckets=kind.relative_buckets)

@@ -19,7 +19,8 @@ from transformer.checkpoint.adapters.options import (
 from transformer.model.config import ModelConfig
 
 PREFIX = "transformer."
-IGNORED = (r"h\.\d+\.attn\.(bias|masked_bias)",)  # masks
+# Masks, and the second head of GPT2DoubleHeadsModel.
+IGNORED = (r"h\.\d+\.attn\.(bias|masked_bias)", r"multiple_choice_head\..*")
 LAYER = {
     "self_attention.output": "attn.c_proj",
     "self_residual.norm": "ln_1",
