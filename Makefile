@@ -16,10 +16,13 @@ GROUP = $$($(BIN)/python -c 'import tomllib; \
 PRETTIER := $(NODE) $(TOOLS)/prettier/bin/prettier.cjs --log-level warn '**/*.js' \
 	'$(JS)/{package,tsconfig}.json' '!**/vendor/**' '!.venv*/**'
 
-.PHONY: run test mutants lint format docs lock bench load soak space space-files clean
+.PHONY: run static test mutants lint format docs lock bench load soak space space-files static-space clean
 
 run: $(VENV)/.run
 	$(BIN)/python app.py --port $(PORT)
+
+static: $(VENV)/.run
+	$(BIN)/python -m transformer.static build/static
 
 test: $(VENV)/.dev
 	$(BIN)/python tools/chromium.py
@@ -66,6 +69,9 @@ soak: $(VENV)/.dev
 
 space: $(VENV)/.run
 	$(BIN)/python deploy/space.py $(or $(SPACE),$(error make space SPACE=OWNER/NAME))
+
+static-space: static
+	$(BIN)/python deploy/space.py --static $(or $(SPACE),$(error make static-space SPACE=OWNER/NAME))
 
 space-files: $(VENV)/.run
 	$(BIN)/python deploy/space.py

@@ -1,5 +1,7 @@
 """Upload the page to a Space of Hugging Face, which is created if it does not exist.
 
+With --static the Space serves files alone, and the networks run in the visitors' browsers.
+
 The hub accepts no binary file by `git push`; huggingface_hub sends them as it requires.
 """
 
@@ -8,11 +10,13 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
 
 ROOT = Path(__file__).resolve().parent.parent
+STATIC = ROOT / "build" / "static"
 FILES = ("README.md", "LICENSE", "app.py", "requirements.txt")
 # Only the files directly in a model's folder: a training keeps its state in a subfolder.
 PATTERNS = ("transformer/**/*", "checkpoints/*/*")
@@ -26,21 +30,37 @@ def files() -> list[str]:
     return [*FILES, *pictures, *sorted(path.as_posix() for path in kept)]
 
 
-def upload(space: str) -> str:
-    """Upload the files to the Space, and return its address.
+def static_files(folder: Path = STATIC) -> dict[str, bytes | Path]:
+    """Those of a Space without a server: what `make static` has written, and a README.md that says
+    so. Raises ValueError where nothing has been written."""
+    if not (folder / "index.html").is_file():
+        raise ValueError(f"{folder} holds no page: run `make static` first")
+    settings = (ROOT / "README.md").read_text("utf-8").split("\n---\n")[0].splitlines()
+    of_server = ("sdk", "python_version", "app_file")
+    kept = [line for line in settings if not line.startswith(of_server)]
+    readme = "\n".join([*kept, "sdk: static", "---", ""])
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    pages = {path.relative_to(folder).as_posix(): path for path in paths}
+    return {**pages, "LICENSE": ROOT / "LICENSE", "README.md": readme.encode()}
+
+
+def upload(
+    space: str, held: Mapping[str, bytes | Path], sdk: str, replaced: tuple[str, ...]
+) -> str:
+    """Upload files, by their names there, to the Space, and return its address.
 
     In one commit, so that it is never built from half of them. Its other files stay, except in the
-    folders of the package and of the models.
+    folders that are `replaced`.
     """
-    api, names = HfApi(), files()
-    made = api.create_repo(space, repo_type="space", space_sdk="gradio", exist_ok=True)
+    api = HfApi()
+    made = api.create_repo(space, repo_type="space", space_sdk=sdk, exist_ok=True)
     there = api.list_repo_files(space, repo_type="space")
-    old = {name for name in there if name.startswith(("transformer/", "checkpoints/"))}
+    old = {name for name in there if name.startswith(replaced)}
     api.create_commit(
         space,
         [
-            *(CommitOperationDelete(name) for name in sorted(old - set(names))),
-            *(CommitOperationAdd(name, ROOT / name) for name in names),
+            *(CommitOperationDelete(name) for name in sorted(old - set(held))),
+            *(CommitOperationAdd(name, content) for name, content in held.items()),
         ],
         commit_message="Update the page",
         repo_type="space",
@@ -54,21 +74,33 @@ def main() -> None:
     parser.add_argument(
         "space", nargs="?", metavar="OWNER/NAME", help="default: only list what it would hold"
     )
-    space = parser.parse_args().space
-    if space is None:
-        names = files()
-        size = sum((ROOT / name).stat().st_size for name in names)
-        print(*names, f"{len(names)} files, {size / 1e6:.1f} MB", sep="\n")
+    parser.add_argument("--static", action="store_true", help="what `make static` has written")
+    options = parser.parse_args()
+    held: Mapping[str, bytes | Path]
+    if options.static:
+        try:
+            held = static_files()
+        except ValueError as error:
+            sys.exit(str(error))
+        sdk, replaced = "static", ("browser/", "models/", "server/", "words/")
+    else:
+        held = {name: ROOT / name for name in files()}
+        sdk, replaced = "gradio", ("transformer/", "checkpoints/")
+    if options.space is None:
+        sizes = [
+            len(one) if isinstance(one, bytes) else one.stat().st_size for one in held.values()
+        ]
+        print(*held, f"{len(held)} files, {sum(sizes) / 1e6:.1f} MB", sep="\n")
         return
-    if space.count("/") != 1:
-        sys.exit(f"a Space is called OWNER/NAME; got {space!r}")
+    if options.space.count("/") != 1:
+        sys.exit(f"a Space is called OWNER/NAME; got {options.space!r}")
     if get_token() is None:
         sys.exit("the hub asks who you are: run `hf auth login`, or set HF_TOKEN to a write token")
     try:
-        print(upload(space))
+        print(upload(options.space, held, sdk, replaced))
     except Exception as error:  # of many kinds: the network's, the hub's, the disk's
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        sys.exit(f"cannot upload to {space}: {first}")
+        sys.exit(f"cannot upload to {options.space}: {first}")
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ class Page:
         """Write one HTML file; returns its bytes. Raises OSError if writing fails."""
         files = self._files | self._weights
         door = f"<style>{files.pop(STYLE).decode()}</style>"
-        texts = {name: _as_text(one, name in self._weights) for name, one in files.items()}
+        texts = {name: _as_text(one, name.endswith(".safetensors")) for name, one in files.items()}
         held = "\n".join(
             f'<script type="text/plain" data-file="{name}">{text}</script>'
             for name, text in texts.items()
@@ -339,7 +339,6 @@ def _as_text(content: bytes, is_float16: bool) -> str:
     the number of bytes too many that the last bits make. is_float16: all first bytes come before
     all second ones, of which gzip makes 7 % less."""
     if is_float16:
-        content += b"\0" * (len(content) % 2)
         content = content[::2] + content[1::2]
     data = _zipped(content)
     bits = np.unpackbits(np.frombuffer(data, np.uint8))

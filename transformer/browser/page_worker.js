@@ -13,10 +13,12 @@ const runs = new Runs();
 
 // A file is its bytes, or the text that a page in one file holds.
 /** @type {(file: ArrayBuffer | string) => Promise<ArrayBuffer>} */
-const bytesOf = async (file) => (typeof file === "string" ? joined(await unpacked(file)) : file);
+const bytesOf = async (file) => (typeof file === "string" ? unpacked(file) : file);
+/** @type {(file: ArrayBuffer | string) => Promise<ArrayBuffer>} */
+const weightsOf = async (file) => (typeof file === "string" ? joined(await unpacked(file)) : file);
 /** @type {(bytes: ArrayBuffer, of?: (text: string) => string) => any} */
 const parsed = (bytes, of = String) => {
-  const text = new TextDecoder().decode(bytes).replace(/\0$/, ""); // of an odd number of bytes
+  const text = new TextDecoder().decode(bytes);
   return JSON.parse(text, (_, value) => (typeof value === "string" ? of(value) : value));
 };
 
@@ -27,7 +29,7 @@ const load = async ({ model: name, kernel, files, facts, batch }) => {
     ["config.json", "tokenizer.json", "frames.json.gz"].map((file) => bytesOf(files[file])),
   );
   async function* contents() {
-    for (const file of weights) yield await bytesOf(files[file]);
+    for (const file of weights) yield await weightsOf(files[file]);
   }
   const checkpoint = { name, config: parsed(config), tokenizer: parsed(tokenizer) };
   const model = await Model.load({ ...checkpoint, files: contents(), kernel });

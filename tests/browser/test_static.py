@@ -1,0 +1,77 @@
+"""The page without a server: from a folder on a plain web server, and as one file from a disk."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kit.browser import WAIT_MS
+from playwright.sync_api import Browser
+
+from transformer import Model
+from transformer.static import Page
+
+# Its tab, and a part of it that is drawn there.
+TABS = {
+    "attention": ".attention", "masks": ".masks", "positions": ".positions",
+    "prediction": ".prediction", "what-if": ".breaks", "model": ".architecture",
+}  # fmt: skip
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture(scope="module")
+def written(tiny_model: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the page, in `folder` and as one file."""
+    out = tmp_path_factory.mktemp("static")
+    with ThreadPoolExecutor(1) as apart:  # here Playwright's event loop runs
+        page = apart.submit(Page, [tiny_model]).result()
+    page.write_folder(out / "folder")
+    page.write_file(out / "page.html")
+    return out
+
+
+@pytest.fixture(scope="module")
+def addresses(written: Path) -> Iterator[dict[str, str]]:
+    handler = partial(Quiet, directory=str(written / "folder"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield {
+            "folder": f"http://127.0.0.1:{server.server_address[1]}/",
+            "file": (written / "page.html").as_uri(),
+        }
+        server.shutdown()
+
+
+@pytest.mark.parametrize("door", ["folder", "file"])
+def test_a_page_without_a_server_writes_and_draws_each_tab(
+    browser: Browser, addresses: dict[str, str], door: str
+) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(addresses[door])
+    page.locator(".journey[data-rev]").wait_for()
+    page.locator("#generate").click()
+    page.locator("#status").get_by_text("tokens in").wait_for()
+    page.evaluate("import('later')")
+    page.evaluate("import('page').then((all) => all.modules['web/plots.js'].loadPlotly())")
+    context.set_offline(True)  # after the first load it goes on without a network
+    page.locator(".all-tools").click()
+    for tab, part in TABS.items():
+        page.locator(f"[data-tab-id={tab}]").click()
+        page.locator(f"{part}[data-rev]:not([aria-busy])").first.wait_for()
+    problem = page.locator("#status .problem")
+    assert not problem.is_visible(), problem.inner_text()
+    assert complaints == []
+    context.close()
