@@ -34,6 +34,7 @@ pytestmark = pytest.mark.slow
 API = "gradio_api"
 LONG = ["Once upon a time", "stories", 200, *[None] * 4, 1, 1, 1.0, None, None]
 WORDS = "a visitor's words"
+FEW_S = 0.05  # in which a watchdog is told a few times: a full queue would block who tells it
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +233,7 @@ def test_the_watchdog_is_silent_while_nothing_is_computed_for_who_waits(monkeypa
         with suppress(BlockingIOError):
             while heard.recv(99):
                 pass
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(FEW_S)
         with suppress(BlockingIOError):
             return bool(heard.recv(99))
         return False
@@ -244,11 +245,11 @@ def test_the_watchdog_is_silent_while_nothing_is_computed_for_who_waits(monkeypa
             assert await heard_of(heard)
             is_stalled = True
             monkeypatch.setattr(time, "process_time", lambda: 0.0)
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(FEW_S)
             assert not await heard_of(heard)
             assert told
             monkeypatch.setattr(time, "process_time", lambda: float(next(used)))
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(FEW_S)
             assert await heard_of(heard)  # it computes
 
     with systemd("@another-test-of-the-watchdog", monkeypatch, 0.03) as heard:

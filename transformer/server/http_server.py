@@ -168,6 +168,7 @@ def notify(state: str) -> None:
     """Tell systemd, if it started this process and asked for it (NOTIFY_SOCKET; see sd_notify)."""
     if address := os.environ.get("NOTIFY_SOCKET"):
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+            told.setblocking(False)  # where systemd is slow, the event loop does not wait
             told.connect(f"\0{address[1:]}" if address[0] == "@" else address)
             told.send(state.encode())
 
