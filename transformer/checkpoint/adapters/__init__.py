@@ -151,14 +151,14 @@ _DEFAULT_IDS: dict[str, dict[str, int]] = {
 def transformer_in(folder: Path) -> Path:
     """The part of a folder of sentence-transformers that is a network; else the folder itself."""
     path = folder / "modules.json"
-    if (folder / "config.json").is_file() or not path.is_file():
-        return folder
     try:
+        if (folder / "config.json").is_file() or not path.is_file():
+            return folder
         parts = [part["path"] for part in read_json(path) if part["type"].endswith("Transformer")]
         name = Path(parts[0]).name
-    except (CheckpointError, LookupError, TypeError, AttributeError):
+        return folder / name if (folder / name / "config.json").is_file() else folder
+    except (OSError, CheckpointError, LookupError, TypeError, AttributeError):
         return folder
-    return folder / name if (folder / name / "config.json").is_file() else folder
 
 
 def is_foreign(folder: Path) -> bool:
