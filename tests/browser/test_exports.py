@@ -75,7 +75,8 @@ def test_the_run_is_saved_in_five_formats_and_a_refusal_is_shown(page):
     address = page.page.evaluate("location.origin + location.pathname")
     assert f"client = Client({address!r})" in text["py"]
     assert f"{HOSTILE!r}" in text["py"]
-    page.page.evaluate("viz.run = { ...viz.run, run: 'gone' }")
+    gone = {"status": 410, "json": {"detail": "gone"}}
+    page.page.route("**/resources/export*", lambda route: route.fulfill(**gone))
     page.page.locator(".exports [data-form=npz]").click()
     assert "no longer keeps this run" in page.wait_for_alert()
     expect(page.page.locator(".exports [data-form=npz]")).to_be_enabled()
