@@ -20,10 +20,11 @@ import transformer
 from transformer.checks import InvalidRequest
 from transformer.inference.deadline import renewed
 from transformer.lessons import all_lessons
+from transformer.lessons.output_check import OutputCheck
 from transformer.messages import languages, say, speaking
 from transformer.server.class_routes import step_shower, text_taker
 from transformer.server.classes import N_SIGNS, SIGNS, Classes
-from transformer.server.errors import NO_CLASS, Refused, public_error
+from transformer.server.errors import NO_CLASS, Busy, Refused, public_error
 from transformer.server.limits import (
     CLASS_AGE_S,
     MAX_ADDRESS_CLASSES,
@@ -194,7 +195,7 @@ def test_every_guess_reaches_the_phones_and_stays_while_a_run_is_asked_for(teach
     assert [phone.asked()["guessed"]["right"] for phone in (one, other)] == [True, False]
 
 
-def test_texts_of_phones_are_run_and_judged_as_the_step_says():
+def test_texts_of_phones_are_run_and_judged_as_the_step_says(monkeypatch):
     service = Service([transformer.load("stories")], trainings=0)
     classes = Classes(MemoryBudget())
     held = {"code": (one := classes.open()).code, "key": one.key}
@@ -217,6 +218,13 @@ def test_texts_of_phones_are_run_and_judged_as_the_step_says():
     with pytest.raises(InvalidRequest, match="may have 300 characters"):
         judged("attention", "a" * 301)
     assert judged("attention", "We saw a dog named", phase="shown")["right"] is True  # too late
+
+    def is_busy(*_: Any) -> Any:
+        raise Busy()
+
+    monkeypatch.setattr(OutputCheck, "grade", is_busy)
+    with pytest.raises(Busy):  # not a wrong answer: the phone asks again
+        judged("prediction", story.format("Plim", "P"))
 
 
 def test_without_a_step_phones_are_asked_nothing(teacher):

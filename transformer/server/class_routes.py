@@ -119,6 +119,8 @@ def _tried(service: Service, step: Step, text: Any) -> Tried:
     said = written(context).strip()
     try:
         right, says = step.check.grade(context, {})
+    except Refused:  # the server is busy: the phone asks again
+        raise
     except InvalidRequest as error:  # a text that cannot be measured
         right, says = False, say_error(error)
     return Tried(text=str(text), said=said, says=says, right=right)
