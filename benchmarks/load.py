@@ -167,9 +167,9 @@ def _task(model: Model, place: int) -> Task:
         chosen |= {"method": "beam", "penalty": 1.0}
         chosen["beams"] = settings["beams"]
     else:
-        settings = {"temperature": 0.9, "top_k": 40}
+        settings = {"temperature": 0.9, "top_k": 40, "seed": place}
         chosen |= {"method": "sample", "temperature": 0.9, "top_k": 40}
-    run = model.generate(text, max_new_tokens=40, seed=place, **settings)
+    run = model.generate(text, max_new_tokens=40, **settings)
     return Task(chosen=chosen, alone=run)
 
 
