@@ -160,6 +160,7 @@ ONLY = [  # each has one value that is read
         ),
     ),
     (("t5",), dict(relative_attention_max_distance=64)),
+    (("falcon",), dict(alibi=True)),
     (("phi",), dict(qk_layernorm=True)),
     (("cohere",), dict(use_qk_norm=True)),
     (("m2m_100",), dict(pad_token_id=5)),  # generation_config.json has 1

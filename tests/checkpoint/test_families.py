@@ -81,7 +81,11 @@ def test_greedy_texts_of_a_padded_batch_are_those_of_transformers(family, tmp_pa
         assert found.equal(wanted[:, -found.shape[1] :]), size
 
 
-TABLES = {  # (what the tokens are looked up in, what is tied to it), as they are stored
+TABLES = {
+    "falcon": (
+        "transformer.word_embeddings",
+        "lm_head",
+    ),  # (what the tokens are looked up in, what is tied to it), as they are stored
     "gpt2": ("transformer.wte", "lm_head"),
     **dict.fromkeys(
         ("gpt_bigcode", "gptj", "codegen", "mpt", "gpt_neo"), ("transformer.wte", "lm_head")

@@ -29,6 +29,7 @@ DECODERS = (
     "gptj",
     "codegen",
     "mpt",
+    "falcon",
     "gpt_neo",
     "opt",
     "gpt_neox",
@@ -91,6 +92,7 @@ _CLASSES = {
     "gptj": "GPTJForCausalLM",
     "codegen": "CodeGenForCausalLM",
     "mpt": "MptForCausalLM",
+    "falcon": "FalconForCausalLM",
     "gpt_neo": "GPTNeoForCausalLM",
     "opt": "OPTForCausalLM",
     "gpt_neox": "GPTNeoXForCausalLM",
@@ -111,6 +113,17 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
         sizes["n_inner"] = wide if size != 3 else None  # four times as wide
         act = ["gelu_new", "gelu", "relu", "quick_gelu", "silu"][size]
         return transformers.GPT2Config(**ids, **sizes, activation_function=act)
+    if family == "falcon":
+        kinds = [dict(), dict(new_decoder_architecture=True, num_kv_heads=2),
+                 dict(multi_query=False, parallel_attn=False, bias=True),
+                 dict(new_decoder_architecture=True, num_kv_heads=3, num_ln_in_parallel_attn=1),
+                 dict(multi_query=False, bias=True)]  # fmt: skip
+        return transformers.FalconConfig(
+            **ids, hidden_size=width, num_attention_heads=heads, num_hidden_layers=layers,
+            max_position_embeddings=100, alibi=False, ffn_hidden_size=wide,
+            rope_parameters=ROTARY[size], tie_word_embeddings=tied, **kinds[size],
+            attn_implementation="eager",  # chosen later, it loses its causal mask
+        )  # fmt: skip
     if family == "mpt":
         attention = dict(softmax_scale=0.4) if size == 1 else {}
         return transformers.MptConfig(

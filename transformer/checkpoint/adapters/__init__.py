@@ -20,6 +20,7 @@ from torch import Tensor
 from transformer.checkpoint.adapters import (
     bart,
     bert,
+    falcon,
     gpt2,
     gpt_bigcode,
     gpt_neo,
@@ -75,6 +76,7 @@ ADAPTERS: dict[str, Adapter] = {
     "gpt_bigcode": gpt_bigcode,
     "gpt_neo": gpt_neo,
     **dict.fromkeys(gptj.KINDS, gptj),
+    "falcon": falcon,
     "mpt": mpt,
     "opt": opt,
     **dict.fromkeys(neox.KINDS, neox),
@@ -127,6 +129,7 @@ _DEFAULT_IDS: dict[str, dict[str, int]] = {
         ("gpt2", "gpt_bigcode", "gpt_neo", "gptj", "codegen", "starcoder2"),
         _ids(bos=50256, eos=50256),
     ),
+    "falcon": _ids(bos=11, eos=11),
     "opt": _ids(bos=2, eos=2),
     "gpt_neox": _ids(bos=0, eos=2),
     **dict.fromkeys(("bloom", "llama", "mistral", "granite"), _ids(bos=1, eos=2)),
