@@ -27,7 +27,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 ROTARY = (*LLAMAS, "gpt_neox")
 SCALED = tuple(family for family in ROTARY if family != "phi3")
 WHOLE = tuple(  # that rotate whole heads
-    family for family in LLAMAS if family not in ("gemma3_text", "phi3", "stablelm")
+    family
+    for family in LLAMAS
+    if family not in ("gemma3_text", "olmo3", "phi3", "stablelm", "glm", "glm4", "phi")
 )
 HALF = {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}
 LINEAR = {"rope_type": "linear", "factor": 4.0}

@@ -97,8 +97,6 @@ def _rotary_of(values: Values, rope: Values, kind: Kind, head_size: int) -> dict
     sliding = (values.get("rope_parameters") or {}).get("sliding_attention") or {}
     only(sliding, rope_type="default")
     default = values.get("rope_local_base_freq") or kind.sliding_rotary_base
-    if kind.sliding_rotary_base == kind.rotary_base:  # both follow the same key
-        default = base
     return fields | {"sliding_rotary_base": float(sliding.get("rope_theta") or default)}
 
 
