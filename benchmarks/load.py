@@ -53,7 +53,7 @@ GROWTH = 1.10  # of memory
 LOOK_S = (1.0, 3.0)  # how long a visitor looks at a head
 CLASS_LOOK_S = (20.0, 30.0)  # how long in a class
 TALLY_S = 1.0  # between two looks of the teacher's page at the answers
-LEFT_S = 60.0  # in which nothing is left of those who have gone
+LEFT_S = 120.0  # in which nothing is left of those who have gone: a training ends after 90
 SETTLED_S = 10.0  # before which memory is not measured
 TEXTS = (
     "Once upon a time", "The little dog was", "Tom and Lily saw a big", "One day a bird",
