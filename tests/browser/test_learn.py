@@ -172,7 +172,7 @@ def test_a_lesson_is_found_given_and_graded_on_the_visitors_run(visit, ground):
     # a text: the box is there, what is typed is graded, and the page shows what follows it
     turn(seen, "A text")
     seen.generate("A fox met")
-    verdict(page, "does not hold “bird” yet")
+    verdict(page, "Not yet. The text has to hold “bird”.")
     seen.generate("A bird met")
     verdict(page, "Right. The network says")
     assert page.evaluate("viz.query.index === viz.run.n_prompt - 1")
