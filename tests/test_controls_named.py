@@ -65,7 +65,13 @@ def test_a_card_of_the_tour_names_controls_as_the_page_does(language):
 def test_lessons_name_what_is_pressed_as_the_page_does(english):
     pressed = set()
     for path in sorted(LESSONS.glob("*/en.md")):
-        found = {plain(name) for name in PRESSED.findall(path.read_text(encoding="utf-8"))}
-        assert sorted(found - set(english)) == [], path
-        pressed |= found
-    assert {"write on", "train"} <= pressed
+        found = {" ".join(name.split()) for name in PRESSED.findall(path.read_text("utf-8"))}
+        assert [name for name in sorted(found) if plain(name) not in english] == [], path
+        pressed |= {(path.parent, name) for name in found}
+    assert {"Write on", "Train"} <= {name for _, name in pressed}
+    for language in languages()[1:]:
+        said = catalogue_of(language)
+        for folder, name in pressed:
+            text = " ".join((folder / f"{language}.md").read_text("utf-8").lower().split())
+            words = said[plain(name)]
+            assert f"*{words}*" in text, (language, folder.name, name, words)
