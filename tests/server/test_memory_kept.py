@@ -65,7 +65,8 @@ def test_an_idle_visits_runs_are_evicted_before_its_model(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, now = adopted(service, "me"), time.monotonic()
-    first, _ = example_facts(service, name)
+    with visiting("me"):
+        first, _ = example_facts(service, name)
     assert service.store.has(first["run"])
     monkeypatch.setattr(time, "monotonic", lambda: now + limits.SILENT_S + 1)
     service.sweep()
@@ -73,7 +74,8 @@ def test_an_idle_visits_runs_are_evicted_before_its_model(
         MODELS,
         RECORDS,
     }
-    again, _ = example_facts(service, name)
+    with visiting("me"):
+        again, _ = example_facts(service, name)
     assert again["run"] != first["run"]
     assert again["labels"] == first["labels"]
     monkeypatch.setattr(time, "monotonic", lambda: now + limits.SILENT_S + limits.MAX_AGE_S + 2)

@@ -310,7 +310,7 @@ def test_a_fault_that_repeats_is_logged_once_and_without_its_values(monkeypatch)
 
 def test_a_sweep_that_fails_is_logged_and_not_the_last(monkeypatch, capsys):
     monkeypatch.setattr("transformer.server.SWEEP_S", 0.001)
-    service = mock.Mock()
+    service = mock.Mock(shares={})
     service.sweep.side_effect = itertools.chain([KeyError(WORDS)], itertools.repeat(None))
 
     async def sweeps() -> None:
