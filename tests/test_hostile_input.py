@@ -12,8 +12,15 @@ from kit import serving
 from kit.client import called
 
 from transformer.messages import ENGLISH, catalogue, languages
+from transformer.server.errors import TOO_LONG
 from transformer.server.guard import ASKED
-from transformer.server.limits import MAX_REQUEST_BYTES, MAX_REQUEST_VALUES
+from transformer.server.limits import (
+    MAX_PARAMETERS,
+    MAX_QUERY_BYTES,
+    MAX_REQUEST_BYTES,
+    MAX_REQUEST_VALUES,
+)
+from transformer.views.parameters import LONGEST
 
 pytestmark = pytest.mark.slow
 
@@ -123,5 +130,15 @@ def test_a_long_input_of_a_question(client, run, name, data, sentence):
 
 def test_a_long_query(client, run):
     began = serving.second().cpu_s()
-    answer = client.get("resources/heatmap", params={"run": run, "site": LONG[:12_000]})
+    answer = client.get("resources/heatmap", params={"run": run, "site": LONG[: LONGEST + 1]})
     check(client, answer.json()["detail"], TEXT, began)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"site": "x" * MAX_QUERY_BYTES}, {f"p{n}": "" for n in range(MAX_PARAMETERS)}]
+)
+def test_a_query_that_is_not_read(client, run, parameters):
+    began = serving.second().cpu_s()
+    answer = client.get("resources/heatmap", params={"run": run} | parameters)
+    assert answer.status_code == 414
+    check(client, answer.json()["detail"], TOO_LONG.sentence, began)

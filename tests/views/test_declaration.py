@@ -16,7 +16,7 @@ from kit.client import asking
 from transformer import messages, views
 from transformer.runs.batch import Batch
 from transformer.runs.run import Run
-from transformer.server.errors import place_of
+from transformer.server.process import place_of
 from transformer.server.resources import answer
 from transformer.server.store import RunStore
 from transformer.views.declaration import picture, view
