@@ -62,7 +62,7 @@ def same(one: Run, other: Run, *, vectors: bool = True) -> None:
     for field in (
         "model", "config", "request", "ids", "labels", "n_prompt", "source_ids", "source_labels",
         "text", "steps", "stopped", "trace_start", "candidate_labels", "surprisal", "search",
-        "read_as", "warnings",
+        "read_as", "warnings", "weights", "altered_by",
     ):  # fmt: skip
         assert getattr(one, field) == getattr(other, field), field
     assert one.trace.sites == other.trace.sites
