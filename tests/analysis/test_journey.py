@@ -95,7 +95,7 @@ def test_journey_parts_sum_to_the_logit_and_the_lens_reads_each_stream(config, t
             continue
         assert found.parts.total == pytest.approx(float(logits[found.target]), abs=room)
         assert set(found.parts.heads) == ({"self", "cross"} if run.source_ids else {"self"})
-        assert found.parts.heads["self"].shape == (config.n_layers, config.n_heads)
+        assert found.parts.heads["self"].shape == (config.output_n_layers, config.n_heads)
         another = journey(model, run, place, target=7).parts
         assert another.total == pytest.approx(float(logits[7]), abs=room)
         chances = network.project(stack.end(found.stream)).softmax(dim=-1)

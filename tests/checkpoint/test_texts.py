@@ -48,14 +48,23 @@ def test_texts_end_and_are_ranked_as_in_transformers(family, tmp_path):
             if beams > 1:
                 start = run.ids[: run.n_prompt]
                 rows = [(*start, *hypothesis.ids) for hypothesis in run.search.hypotheses]
-            padding = [theirs.config.pad_token_id] * said.shape[1]
-            found = [[*row, *padding][: said.shape[1]] for row in rows]
-            # Where there are fewer hypotheses than beams, transformers repeats or pads.
-            wanted = dict.fromkeys(tuple(row) for row in said.tolist() if row[1:] != padding[1:])
-            assert found == [*map(list, wanted)], (size, values, n_new, beams, penalty)
+            nothing = [theirs.config.pad_token_id] * said.shape[1]
+            # Where there are fewer hypotheses than beams, transformers repeats or pads; it fills
+            # the rest of a row that has ended with the padding or, where that is 0, with an end.
+            wanted = dict.fromkeys(
+                tuple(_to_the_end(row, run.n_prompt, model.tokenizer.end_ids))
+                for row in said.tolist()
+                if row[1:] != nothing[1:]
+            )
+            assert [*map(tuple, rows)] == [*wanted], (size, values, n_new, beams, penalty)
             last = run.ids[-1] if len(run.ids) > run.n_prompt else None
             assert (run.stopped == "end") == (last in model.tokenizer.end_ids)
 
 
 def _only_with(beams, **settings):
     return settings if beams > 1 else {}
+
+
+def _to_the_end(row, n_prompt, ends):
+    stop = next((at for at in range(n_prompt, len(row)) if row[at] in ends), len(row))
+    return row[: stop + 1]
