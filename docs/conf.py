@@ -14,7 +14,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 root_doc = "docs/index"
 include_patterns = [
     "*.md", "docs/*.md", "docs/reference/*.md", "deploy/README.md", "checkpoints/*/README.md",
-    "transformer/web/README.md",
+    "transformer/web/README.md", "transformer/browser/README.md",
 ]  # fmt: skip
 html_theme = "furo"
 html_title = project

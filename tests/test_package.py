@@ -95,7 +95,9 @@ def test_the_wheel_names_its_requirements_and_authors(wheel):
     assert metadata["Author"] == "The Transformer Attention Visualizer authors"
     assert "attention" in metadata["Keywords"].split(",")
     assert "Typing :: Typed" in metadata.get_all("Classifier")
-    assert set(metadata.get_all("Provides-Extra", [])) == {"train", "mcp", "hub", "ray", "test"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {
+        "train", "mcp", "hub", "ray", "docs", "test",
+    }  # fmt: skip
     needed = [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
     ranges = {one.name: one.specifier for one in needed if one.marker is None}
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()

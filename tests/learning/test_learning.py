@@ -73,6 +73,7 @@ def test_the_tab_offers_every_exercise_with_its_own_title():
     assert {name: exercise.title for name, exercise in EXERCISES.items()} == TASKS
     assert set(BUNDLED) == set(EXERCISES)
     opening = {parameter.name: parameter.default for parameter in VIEW.parameters}
+    assert opening.pop("at") is None  # the step that is looked at
     assert Plan(**opening) == BUNDLED[opening["task"]]
 
 

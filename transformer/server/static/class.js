@@ -197,7 +197,7 @@ export const Class = ({ left, lesson, step, words, state, solve, end }) => {
         ? html`${count}${tally.kind !== "text" && html`<${Bars} tally=${tally} />`}`
         : html`<p>${say("Everybody looks at the screen.")}</p>`
     }
-    ${hasTexts && html`<p>${say("{n} of {all} texts do it.", { n: nRight, all: texts.length })}</p>`}
+    ${hasTexts && html`<p>${say("Right: {n} of {all}.", { n: nRight, all: texts.length })}</p>`}
     ${hasTexts && areTextsShown && html`<${Texts} texts=${texts} />`}
     ${guessed && guessed.all > 0 && html`<p class="class-guessed">${sayWith("{n} of {all} guessed it: {guess}", { n: String(guessed.right), all: String(guessed.all), guess: html`<${Marked} text=${guessed.text} />` })}</p>`}
     <div class="class-buttons">
