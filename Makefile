@@ -14,7 +14,7 @@ LOCKED := $(PIP) --require-hashes --no-deps
 GROUP = $$($(BIN)/python -c 'import tomllib; \
 	print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["$(1)"])')
 PRETTIER := $(NODE) $(TOOLS)/prettier/bin/prettier.cjs --log-level warn '**/*.js' \
-	'$(JS)/{package,tsconfig}.json' '!**/vendor/**' '!.venv*/**'
+	'$(JS)/{package,tsconfig}.json' '!**/vendor/**' '!.venv*/**' '!build/**'
 
 .PHONY: run static test mutants lint format docs lock bench load soak space space-files static-space clean
 

@@ -49,7 +49,7 @@ const UNDECLARED =
 
 export default [
   {
-    ignores: ["transformer/**/vendor/", ".venv*/"],
+    ignores: ["transformer/**/vendor/", ".venv*/", "build/"],
   },
   js.configs.recommended,
   {
