@@ -308,10 +308,15 @@ def test_a_fault_that_repeats_is_logged_once_and_without_its_values(monkeypatch)
     assert logged("a fault: x") == f"{first} (3 more before)"
 
 
-def test_a_sweep_that_fails_is_logged_and_not_the_last(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("shares", "fails", "mistake"),
+    [({}, KeyError(WORDS), "KeyError"), ({"model": None}, None, "AttributeError")],
+    ids=["sweep", "look at the lines"],
+)
+def test_a_sweep_that_fails_is_logged_and_not_the_last(monkeypatch, capsys, shares, fails, mistake):
     monkeypatch.setattr("transformer.server.SWEEP_S", 0.001)
-    service = mock.Mock(shares={})
-    service.sweep.side_effect = itertools.chain([KeyError(WORDS)], itertools.repeat(None))
+    service = mock.Mock(shares=shares)
+    service.sweep.side_effect = itertools.chain([fails], itertools.repeat(None))
 
     async def sweeps() -> None:
         sweeping = asyncio.create_task(sweep(service))
@@ -319,7 +324,7 @@ def test_a_sweep_that_fails_is_logged_and_not_the_last(monkeypatch, capsys):
             await asyncio.sleep(0.001)
         assert sweeping.cancel()
 
-    aio.run(sweeps())
+    aio.run(asyncio.wait_for(sweeps(), 20))
     logged = capsys.readouterr().err
-    assert logged.startswith("a mistake: KeyError in ")
+    assert logged.startswith(f"a mistake: {mistake} in ")
     assert WORDS not in logged

@@ -163,10 +163,12 @@ async def sweep(service: Service) -> None:
     """Evict what is too old, every SWEEP_S."""
 
     def work() -> None:
-        for line in stalled(service.shares):
-            process.FAULTS.error(f"requests wait and none begins in the line of {line}")
-        service.sweep()
-        process.return_memory()
+        try:
+            for line in stalled(service.shares):
+                process.FAULTS.error(f"requests wait and none begins in the line of {line}")
+        finally:
+            service.sweep()
+            process.return_memory()
 
     while True:
         await asyncio.sleep(SWEEP_S)
