@@ -294,7 +294,7 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
         elif target:
             raise ValueError(f"only a translator takes a target; {shortened(model)} is none")
         else:
-            run, scored = service.read(model, text), text
+            run, scored = service.read_end(model, text), text
         found = service.queries.ask(text_cost, run, text=scored)
         return {
             "tokens": list(found.tokens),

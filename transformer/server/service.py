@@ -160,6 +160,11 @@ class Service:
         check_interventions(interventions)
         return on_cpu(model.trace(check_input(text), interventions))
 
+    def read_end(self, name: str, text: str) -> Run:
+        """A text, read and not continued by a model that generates: of a text that is longer than
+        the model reads at once, the end. Raises ValueError for bad input."""
+        return on_cpu(self.model(name).generate(check_input(text), max_new_tokens=0))
+
     def fill(self, name: str, text: str, n_best: int) -> Filled:
         """Predict each [MASK] of a text. Raises ValueError for bad input."""
         return self.model(name).fill(check_input(text), n_best)
