@@ -73,6 +73,7 @@ def test_each_part_adds_itself_times_its_gradient_and_all_sum_to_the_logit(confi
         others["position"] = parts[Point("pos_embed", stack.name)]
     for name, module in (
         ("embedding norm", embedding.norm),
+        ("embedding projection", embedding.project),
         ("final norm", stack.norm),
         ("output bias", network.head),
     ):

@@ -35,8 +35,9 @@ class LogitContribution:
 
     heads: by kind of attention, (L, H); feed_forward: (L,), each with its bias; biases: (L,), of
     the attentions' outputs and, of a network with norm after its blocks, the norms' shifts.
-    others: what belongs to no layer, "token", "position", "embedding norm", "final norm" (their
-    shifts) and "output bias", those that there are. All of them sum to `logit`, the network's own.
+    others: what belongs to no layer, "token", "position", "embedding norm", "embedding projection",
+    "final norm" (their shifts) and "output bias", those that there are. All of them sum to `logit`,
+    the network's own.
     """
 
     position: int
@@ -197,7 +198,7 @@ def _read_in(parts: _Parts, network: Any, written: WrittenAt) -> None:
     if embedding.norm is not None:
         parts.pass_norm(embedding.norm, ("embedding norm",))
     if embedding.project is not None:
-        parts.pass_map(embedding.project, ("embedding norm",))
+        parts.pass_map(embedding.project, ("embedding projection",))
 
 
 def _add_layer(parts: _Parts, made: Any, layer: int, written: WrittenAt) -> None:

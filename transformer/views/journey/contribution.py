@@ -75,10 +75,12 @@ def table(found: LogitContribution) -> tuple[list[str], list[str], NDArray[np.fl
     """(names of rows, names of columns, numbers), NaN where there is no such part."""
     names = {
         "token": say("token"), "position": say("position"), "embedding norm": say("embedding norm"),
+        "embedding projection": say("embedding projection"),
         "final norm": say("final norm"), "output bias": say("the output bias"),
     }  # fmt: skip
-    first = [name for name in ("token", "position", "embedding norm") if name in found.others]
-    then = [name for name in ("final norm", "output bias") if name in found.others]
+    ends = ("final norm", "output bias")
+    first = [name for name in names if name in found.others and name not in ends]
+    then = [name for name in ends if name in found.others]
     layers = [say("layer {layer}", layer=layer) for layer in range(len(found.feed_forward))]
     rows = [*(names[name] for name in first), *layers, *(names[name] for name in then)]
     both = len(found.heads) > 1
@@ -130,6 +132,7 @@ def _named(found: LogitContribution) -> Iterator[tuple[str, float]]:
         "token": say("the token's own vector"),
         "position": say("the vector of its position"),
         "embedding norm": say("the shift of the embeddings' norm"),
+        "embedding projection": say("the bias of the embeddings' projection"),
         "final norm": say("the shift of the final norm"),
         "output bias": say("the output bias"),
     }
