@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from kit.browser import WAIT_MS
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from transformer import Model
 from transformer.static import Page
@@ -71,7 +71,6 @@ def test_a_page_without_a_server_writes_and_draws_each_tab(
     for tab, part in TABS.items():
         page.locator(f"[data-tab-id={tab}]").click()
         page.locator(f"{part}[data-rev]:not([aria-busy])").first.wait_for()
-    problem = page.locator("#status .problem")
-    assert not problem.is_visible(), problem.inner_text()
+    expect(page.locator("#status .problem")).to_be_hidden()
     assert complaints == []
     context.close()
