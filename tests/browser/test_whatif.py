@@ -2,6 +2,7 @@
 page shows is what Python computes of the same request."""
 
 import re
+from collections.abc import Iterable
 from itertools import count
 from urllib.parse import urlencode
 
@@ -22,6 +23,8 @@ from transformer.views.runs.attention_difference import attention_difference
 from transformer.views.runs.compare import generated_pairs
 
 TEXTS = count(1)
+ENDS_TEXT = """[.!?…][”"'’»)\\]]*$"""
+PARTS_OF_CHARACTERS = re.compile("(?:‹[0-9A-F]{2}(?: [0-9A-F]{2})*›)+")
 
 
 @pytest.fixture
@@ -34,6 +37,16 @@ def whatif(still: Visit, server: Shared) -> WhatIf:
 def writing(still: Visit, server: Shared) -> WhatIf:
     """With a text of the test's own: the tree has no branch of another test's."""
     return WhatIf(still, server.model, f"Tom {next(TEXTS)}", 12)
+
+
+def in_text(labels: Iterable[str]) -> str:
+    """Labels as the page writes them as a text: of bytes, the whole characters alone."""
+
+    def characters(parts: re.Match[str]) -> str:
+        return bytes.fromhex(re.sub("[‹› ]", "", parts[0])).decode(errors="ignore")
+
+    whole = PARTS_OF_CHARACTERS.sub(characters, "".join(labels))
+    return re.sub("[␣⏎⇥]", " ", whole).strip()
 
 
 def click_cell(whatif: WhatIf, picture: str, row: int, column: int) -> None:
@@ -62,7 +75,7 @@ def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif):
     for line, run in (("before", intact), ("after", altered)):
         differing = page.locator(f"[data-text={line}] .differs").text_content()
         begins = max(p for p in range(same + 1) if p == 0 or run.labels[p][0] in "␣⏎⇥")
-        assert differing == re.sub("[␣⏎⇥]", " ", "".join(run.labels[begins:])).strip()
+        assert differing == in_text(run.labels[begins:])
     whatif.reset()
     whatif.shows(intact)
 
@@ -134,7 +147,9 @@ def test_each_card_has_the_text_without_its_part_and_a_press_takes_it_away(whati
         run = whatif.model.generate(
             whatif.text, max_new_tokens=24, interventions=missing[str(what)]
         )
-        text = re.sub("[␣⏎⇥]", " ", "".join(run.labels[run.n_prompt :])).strip()
+        text = in_text(run.labels[run.n_prompt :])
+        if not re.search(ENDS_TEXT, text):
+            text = re.sub(" [^ ]*$", " …", text)  # no half word at its end
         same = what != "" and run.ids == whole.ids
         shown = "The same text." if same else text[:50]  # with the word of the prompt before it
         expect(card.locator(".becomes")).to_contain_text(shown)
