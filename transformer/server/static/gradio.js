@@ -1,6 +1,7 @@
 // Gradio's own controls, from the page's scripts.
 
 import { pause } from "../../web/ask.js";
+import { letPressedGo } from "../../web/pointer.js";
 import { effect } from "../../web/preact.js";
 import { shell, controls, nextPaint, page } from "../../web/store.js";
 import { shows } from "./first_look.js";
@@ -128,6 +129,7 @@ const leadDown = async (led) => {
     if (tabs && (led ? !below : window.scrollY > 0)) return;
     if (window.scrollY < reached) return; // the visitor has scrolled up meanwhile
     if (below) {
+      letPressedGo(); // or it would be led back to where it was pressed
       tabs.scrollIntoView({ block: "start" });
       led = true; // the page may still be too short to lead all the way
       reached = window.scrollY;
