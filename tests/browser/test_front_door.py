@@ -165,6 +165,20 @@ def test_the_cards_are_walked_by_keyboard_alone(door):
     assert "tour" not in page.page.evaluate("viz.snapshot()")
 
 
+def test_a_link_to_a_card_opens_it_after_a_card_was_put_away_early(door):
+    """Put away while its state was still being opened, which comes without it."""
+    page = door.page
+    door.go("model=stories&text=Tom&length=4&tour=3")
+    press = "name => { document.querySelector(name).click(); return viz.isOpening(); }"
+    page.locator(".card-next").wait_for()
+    assert page.evaluate(f"['.card-next', '.card-end'].map({press})") == [True, True]
+    expect(page.locator(".card")).to_be_hidden()
+    door.wait_for_link()
+    expect(page.locator(".card")).to_be_hidden()
+    door.go("model=stories&tour=3")
+    expect(page.locator(".card")).to_have_attribute("data-place", "2")
+
+
 def test_a_card_stays_visible_above_the_section_it_opens(door):
     page = door.page
     for width, height, projected in ((1440, 900, ""), (390, 844, ""), (1280, 720, "&projector=1")):

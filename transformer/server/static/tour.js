@@ -1,12 +1,12 @@
 // The tour and the lessons: decks of cards, each with the state of the page that it asks for.
 
-import { batch as together, effect } from "../../web/preact.js";
+import { batch as together } from "../../web/preact.js";
 import { ask } from "../../web/ask.js";
 import { cardState } from "../../web/card.js";
 import { say } from "../../web/messages.js";
-import { showProblem } from "../../web/store.js";
+import { page, showProblem } from "../../web/store.js";
 import { bindField, STAYS, staying } from "../../web/fields.js";
-import { apply, isOpening } from "./link.js";
+import { apply } from "./link.js";
 import { declared, oneOf, textsOf, wholeNumber } from "../../web/declared.js";
 
 /** @typedef {import("../../web/card.js").Deck} Deck the tour's name is "" */
@@ -26,7 +26,8 @@ const tour = { name: "", title: "", cards: withTexts(declared.cards.map(translat
 cardState.deck = tour;
 // The button that began it, to which the focus goes back.
 export const opener = { current: /** @type {any} */ (null) };
-let ended = false; // while the state of the card that was put away is still on its way
+/** @type {any} */
+let ended = null; // the opening that is still on its way to the state of a card that was put away
 /** @type {Map<string, Promise<Deck>>} */
 const lessons = new Map();
 
@@ -93,7 +94,7 @@ const keptAsCard = (field) => {
     return isOf(field) ? [deck.name, card].filter(Boolean).join(".") : "";
   };
   bindField(field, get, (text) => {
-    wanted[field] = ended ? "" : text;
+    wanted[field] = ended && page.opening === ended ? "" : text;
     if (wanted[field]) {
       showLinked(field, text).catch((error) => void showProblem(error.message));
     } else if (isOf(field)) show(null);
@@ -101,13 +102,12 @@ const keptAsCard = (field) => {
 };
 keptAsCard("tour");
 keptAsCard("lesson");
-effect(() => void (ended &&= isOpening()));
 
 // Show a card: the page as it says. isHere: whether the address leads there already.
 /** @type {(to: number, among?: Deck, isHere?: boolean) => void} */
 export const goToCard = (to, among = cardState.deck, isHere = false) => {
   const { state } = among.cards[to];
-  ended = false;
+  ended = null;
   show(to, among);
   if (!state.more) window.scrollTo({ top: 0 }); // a section scrolls to itself
   const here = among === tour && { tour: String(to + 1) };
@@ -127,6 +127,6 @@ export const goToLesson = async (name, to = 0) => {
 export const goToAnswer = (state) =>
   apply({ ...cardShown()?.state, ...textsOf(state), ...staying() });
 export const endTour = () => {
-  ended = isOpening();
+  ended = page.opening;
   show(null);
 };
