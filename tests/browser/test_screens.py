@@ -65,7 +65,8 @@ def test_nothing_is_wider_than_the_screen_or_cut_and_no_tab_is_hidden(visit):
         "document.querySelector('#right').getBoundingClientRect().top <= innerHeight / 2"
     )
     page.set_viewport_size({"width": 1280, "height": 720})
-    opened.go("projector=1&tab=attention")
+    opened.go("projector=1&tab=journey")
+    page.locator(".next-words .without").first.wait_for(state="attached")  # its rows are the widest
     all_fits(page, {"projector": (1280, 720)})
 
 
