@@ -2,7 +2,9 @@
 
 import io
 import itertools
+import os
 import random
+import threading
 from dataclasses import replace
 
 import pytest
@@ -19,7 +21,7 @@ from transformer.learning.exercises import (
 )
 from transformer.learning.summary import sudden_fall
 from transformer.learning.training import BUNDLED, bundled_recording, pictures_of
-from transformer.learning.worker import received, send
+from transformer.learning.worker import opened, received, send
 from transformer.views.learn import TASKS, VIEW
 
 TINY = Plan(task="reverse", preset="vaswani-2017", n_steps=12, width=8, n_heads=2, n_layers=1)
@@ -108,7 +110,30 @@ def test_half_a_message_from_the_training_process_is_its_end():
     file, message = io.BytesIO(), ["running", None, "é‹"]
     send(file, *message)
     send(file, *message)
-    assert [*received(io.BytesIO(file.getvalue()[:-1]))] == [message]
+    assert [*received(io.BytesIO(file.getvalue()[:-2]))] == [message]
+
+
+def test_messages_of_two_threads_are_whole_on_unbuffered_output():
+    reads, writes = os.pipe()
+    stdout = io.TextIOWrapper(io.FileIO(writes, "w"), write_through=True)  # as PYTHONUNBUFFERED's
+    out, large = opened(stdout), "x" * 200_000
+
+    def record() -> None:
+        for _ in range(20):
+            send(out, large)
+
+    def beat() -> None:
+        while recorder.is_alive():
+            send(out)
+        stdout.close()
+
+    recorder, beating = (threading.Thread(target=work, daemon=True) for work in (record, beat))
+    for thread in (recorder, beating):
+        thread.start()
+    with open(reads, "rb") as file:
+        found = [*received(file)]
+    beating.join()
+    assert found.count([large]) == 20
 
 
 @pytest.mark.parametrize("task", BUNDLED)

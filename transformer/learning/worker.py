@@ -51,11 +51,20 @@ def send(file: IO[bytes], *message: Any) -> None:
     file.flush()
 
 
+def opened(stdout: IO[Any]) -> IO[bytes]:
+    """Standard output for `send` from several threads: buffered, so that each message is written
+    whole, which PYTHONUNBUFFERED turns off."""
+    return open(stdout.fileno(), "wb", closefd=False)
+
+
 def received(file: IO[bytes]) -> Iterator[list[Any]]:
     """The messages, until the end, or to one that is not whole."""
     for line in file:
-        if line.endswith(b"\n"):
-            yield json.loads(line)
+        try:
+            message = json.loads(line)
+        except ValueError:
+            return
+        yield message
 
 
 # ---- the process ----
@@ -102,8 +111,8 @@ def main() -> None:
         os.nice(NICENESS)
     torch.set_num_threads(1)
     commands: SimpleQueue[list[Any]] = SimpleQueue()
-    stdout, sys.stdout = sys.stdout, sys.stderr  # keep stray prints out of the messages
-    out = stdout.buffer
+    out = opened(sys.stdout)
+    sys.stdout = sys.stderr  # keep stray prints out of the messages
 
     def listen() -> None:
         with suppress(OSError):
