@@ -54,6 +54,7 @@ def test_every_setting_of_a_request_is_an_option_with_its_default():
         (["a", "--device", "abacus"], "device must be one of ['auto', 'cpu'"),
         (["a", "--html", "/no/such/folder/x.html"], "there is no folder /no/such/folder"),
         (["a", "--html", "."], "it is a folder; --html needs a file"),
+        (["a", "--with-network"], "--with-network needs --html"),
         (["a", "--interventions", "{"], "argument --interventions: not JSON:"),
         ([], "the following arguments are required: text"),
     ],

@@ -67,6 +67,8 @@ def parser() -> Parser:
         more[name] = {"type": Path, "metavar": "FILE", "help": told}
     for name, settings in more.items():
         result.add_argument(f"--{name}", **settings)
+    told = "the page of --html holds the network too, so that everything can be tried in it"
+    result.add_argument("--with-network", action="store_true", help=told)
     return result
 
 
@@ -112,11 +114,13 @@ def _run(arguments: argparse.Namespace) -> None:
     settings = {field.name: getattr(arguments, field.name) for field in dataclasses.fields(Request)}
     request = Request(**settings)  # before the model is loaded: a wrong setting costs no wait
     places = {name: path for name in _SAVED if (path := getattr(arguments, name))}
+    if arguments.with_network and "html" not in places:
+        raise ValueError("--with-network needs --html")
     for name, path in places.items():
         _check_place(name, path)
     model = load(arguments.model, arguments.device)
     print(summary(model, request), file=sys.stderr)
-    _write(model, request, settings, places)
+    _write(model, request, settings, places, model if arguments.with_network else None)
 
 
 def _write(
@@ -124,8 +128,10 @@ def _write(
     request: Request,
     settings: dict[str, Any],
     places: dict[str, Path],
+    in_page: Model | None,
 ) -> None:
-    """Print the text and save its run; runs of separately read sentences are numbered."""
+    """Print the text and save its run; runs of separately read sentences are numbered. in_page: the
+    model that a page holds too."""
     parts = [request.text] if request.forced_tokens else model.reader.sentences(request.text)
     for place, part in enumerate(parts, 1):
         end = "\n" if place == len(parts) else " "
@@ -135,7 +141,7 @@ def _write(
             run = with_lens(model, run)
         number = "" if len(parts) == 1 else f"-{place}"
         for name, path in places.items():
-            _save(run, name, path.with_stem(f"{path.stem}{number}"))
+            _save(run, name, path.with_stem(f"{path.stem}{number}"), in_page)
     _print_reading(model, request.text, parts)
 
 
@@ -198,10 +204,13 @@ def _for_terminal(text: str) -> str:
     )
 
 
-def _save(run: Run, name: str, path: Path) -> None:
+def _save(run: Run, name: str, path: Path, in_page: Model | None) -> None:
     _, write = _SAVED[name]
     try:
-        write(run, path)
+        if name == "html":
+            run.to_html(path, in_page)
+        else:
+            write(run, path)
     except OSError as error:
         raise ValueError(f"cannot write {path}: {error.strerror}") from error
     print(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)

@@ -75,6 +75,9 @@ def test_the_run_is_saved_in_five_formats_and_a_refusal_is_shown(page):
     address = page.page.evaluate("location.origin + location.pathname")
     assert f"client = Client({address!r})" in text["py"]
     assert f"{HOSTILE!r}" in text["py"]
+    page.page.locator(".exports .with-network").check()
+    whole = saved(page, "[data-form=html]").path().read_bytes()
+    assert all(f'data-file="{one}"'.encode() in whole for one in ("kernel.wasm", "site.json.gz"))
     gone = {"status": 410, "json": {"detail": "gone"}}
     page.page.route("**/resources/export*", lambda route: route.fulfill(**gone))
     page.page.locator(".exports [data-form=npz]").click()

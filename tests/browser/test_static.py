@@ -8,11 +8,12 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from kit.browser import WAIT_MS
 from playwright.sync_api import Browser, expect
 
-from transformer import Model
+from transformer import Ablate, Model, Run
 from transformer.static import Page
 
 # Its tab, and a part of it that is drawn there.
@@ -22,19 +23,30 @@ TABS = {
 }  # fmt: skip
 
 
+OFF = Ablate("decoder", 0, heads=[0])
+
+
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing."""
 
 
 @pytest.fixture(scope="module")
-def written(tiny_model: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the page, in `folder` and as one file."""
+def altered(tiny_model: Model) -> Run:
+    """A run that differs from the model's example in text, settings and network."""
+    settings = {"temperature": 0.9, "seed": 5, "max_new_tokens": 6}
+    return tiny_model.generate("the bird said", **settings, interventions=[OFF])
+
+
+@pytest.fixture(scope="module")
+def written(tiny_model: Model, altered: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the page, in `folder`, as one file, and as one that opens with a run."""
     out = tmp_path_factory.mktemp("static")
     with ThreadPoolExecutor(1) as apart:  # here Playwright's event loop runs
         page = apart.submit(Page, [tiny_model]).result()
     page.write_folder(out / "folder")
     page.write_file(out / "page.html")
+    (out / "run.html").write_text(page.text(altered, "decoder.1.self", 1), encoding="utf-8")
     return out
 
 
@@ -72,5 +84,32 @@ def test_a_page_without_a_server_writes_and_draws_each_tab(
         page.locator(f"[data-tab-id={tab}]").click()
         page.locator(f"{part}[data-rev]:not([aria-busy])").first.wait_for()
     expect(page.locator("#status .problem")).to_be_hidden()
+    assert complaints == []
+    context.close()
+
+
+def test_a_saved_run_opens_as_it_was_and_can_be_continued(
+    browser: Browser, written: Path, altered: Run
+) -> None:
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(f"{(written / 'run.html').as_uri()}#tab=attention")
+    expect(page.locator("#tokens button.token")).to_have_text(list(altered.labels))
+    expect(page.locator("#text textarea")).to_have_value(altered.request.text)
+    expect(page.locator(".altered")).to_contain_text(str(OFF))
+    large = page.locator(".attention[data-rev] .large")
+    record = altered.trace["decoder.1.self"]
+    expect(page.locator(".attention")).to_have_attribute("data-site", "decoder.1.self")
+    page.wait_for_function("() => document.querySelector('.large')?.data?.[0].z")
+    cells = large.evaluate("box => box.data[0].z.map(row => Array.from(row, one => one || 0))")
+    np.testing.assert_allclose(np.square(cells), record.pattern[0, 1].numpy(), atol=2e-3)
+    page.locator("#generate").click()
+    page.locator("#status").get_by_text("tokens in").wait_for()
+    again = page.locator("#tokens button.token")  # the same settings
+    expect(again).to_have_text(list(altered.labels))
     assert complaints == []
     context.close()

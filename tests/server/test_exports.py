@@ -14,7 +14,7 @@ from kit.client import asking
 import transformer
 from transformer import Model, Run, with_lens
 from transformer.inference import deadline
-from transformer.server import limits
+from transformer.server import limits, static_page
 from transformer.server.errors import Busy
 from transformer.server.requests import in_thread, shares
 from transformer.server.service import Service
@@ -72,6 +72,14 @@ def test_a_too_large_export_is_refused_before_it_is_made(kept, monkeypatch):
         assert said.startswith(f"this run's {what} would be")
         assert "python -m transformer" in said
     assert "error" not in ask(service, run=key, form="csv", site="decoder.0.self")
+
+
+def test_a_page_with_the_network_is_refused_of_a_large_one(kept, monkeypatch):
+    service, key, _ = kept
+    monkeypatch.setattr(static_page, "MAX_EXPORT_BYTES", 1000)
+    monkeypatch.setattr(static_page, "Page", None)
+    with pytest.raises(ValueError, match="MB of weights; the page sends at most"):
+        static_page.page_maker(service)({"run": key})
 
 
 def test_a_file_waits_for_its_turn_and_then_is_asked_for_again(monkeypatch):

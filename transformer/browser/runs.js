@@ -73,8 +73,10 @@ export class Runs {
   /** @param {Model} model @param {Data} facts @param {Data} batch */
   add(model, facts, batch) {
     this.models.set(model.name, { model, facts, batch });
-    const text = new Text(model.network, { source: this._sourceOf(model, facts) });
-    const { ids, trace_start: start } = facts;
+    const { ids, n_prompt: nPrompt, trace_start: start, forced_tokens: forced } = facts;
+    const changes = facts.interventions.map((/** @type {any} */ change) => change.is);
+    const interventions = model.resolved(changes, [...ids.slice(0, nPrompt), ...forced]);
+    const text = new Text(model.network, { source: this._sourceOf(model, facts), interventions });
     text.read(ids.slice(start, start + model.network.last.maxLen));
     this.keep(facts.run, new Item(model, text, facts, start));
     this.keep(batch.batch, rowsOf(model, batch.texts, batch.outputs, []));

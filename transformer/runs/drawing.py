@@ -15,6 +15,8 @@ from transformer.model.sites import Site
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from transformer.inference.model import Model
+
 Head = int | Literal["mean"]
 Stage = Literal["scores", "masked", "weights"]
 Scale = Literal["linear", "sqrt", "log"]
@@ -131,6 +133,20 @@ class DrawableRun(Drawable):
     """The methods that a Batch lacks."""
 
     __slots__ = ()
+
+    def to_html(self: Any, path: str | Path, model: Model | None = None) -> None:
+        """Save one page that works offline: by default with the run's numbers, about 1 MB and more.
+
+        model: the run's; its network is in the file too and runs in the browser (`docs/static.md`
+        says which do), so that everything can be tried, for as many bytes more as it has weights in
+        float16. Raises ValueError for another model, OSError if the file cannot be written.
+        """
+        if model is None:
+            return super().to_html(path)
+        from transformer.server.static_page import Page
+
+        Path(path).write_text(Page([model]).text(self), encoding="utf-8")
+        return None
 
     def logit_lens(self: Any, *, first: int = 0, count: int | None = None) -> go.Figure:
         """Each layer's prediction, for a run that `transformer.with_lens` returned.

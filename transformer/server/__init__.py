@@ -35,6 +35,7 @@ from transformer.server.requests import caller, stalled
 from transformer.server.resources import resource_app
 from transformer.server.service import Service
 from transformer.server.short_links import link_routes
+from transformer.server.static_page import page_maker
 
 SWEEP_S = 10.0
 # A Space is reached only through proxies in private networks.
@@ -142,7 +143,7 @@ async def application(
     app.include_router(class_routes(classes), prefix=f"{RESOURCES}/class")
     questions = {
         "code": code_maker(host, port, root), "show_step": step_shower(service, classes),
-        "class_text": text_taker(service, classes),
+        "class_text": text_taker(service, classes), "offline_page": page_maker(service),
     }  # fmt: skip
     app.mount(RESOURCES, resource_app(service, **questions))
     app.include_router(program_routes(programs), prefix=API)

@@ -102,13 +102,17 @@ const pictureFile = async (picture, format) => {
   const name = [page.run.model, picture.name].filter(Boolean).join(" ");
   return { blob: await picture.draw(format), name: `${safe(name) || "picture"}.${format}` };
 };
-const runFile = async (form) => {
+// withNetwork: of "html", whether the network is in the file too.
+const runFile = async (form, withNetwork) => {
   const head = ["csv", "html", "py"].includes(form)
     ? { site: siteName(page.head), head: page.head.head }
     : {};
   const { origin, pathname } = window.location;
   const address = form === "py" ? { address: origin + pathname } : {};
-  const answer = await ask("export", { run: page.run.run, form, ...head, ...address });
+  const { run } = page.run;
+  const answer = await (form === "html" && withNetwork
+    ? ask("offline_page", { run, ...head })
+    : ask("export", { run, form, ...head, ...address }));
   const content = answer.base64 ? decodeBytes(answer.base64) : answer.text;
   return { blob: new Blob([content], { type: answer.type }), name: answer.name };
 };
@@ -142,7 +146,9 @@ const Exports = () => {
       setBusy(false);
     }
   });
+  const [withNetwork, setWithNetwork] = useState(false);
   const { run } = page;
+  const isOwnRun = Boolean(run) && isOwn(run.model);
   const head = isOpen && page.head;
   const disabled = !run?.run || isBusy;
   const chosen = Math.max(
@@ -152,7 +158,7 @@ const Exports = () => {
   const picture = (format, words) => html`<button type="button" data-picture=${format}
     disabled=${disabled} onClick=${() => save(() => pictureFile(seen[chosen], format))}>${words}</button>`;
   const form = (name, words) => html`<button type="button" data-form=${name} disabled=${disabled}
-    onClick=${() => save(() => runFile(name))}>${words}</button>`;
+    onClick=${() => save(() => runFile(name, withNetwork && !isOwnRun))}>${words}</button>`;
   const option = ({ name }, at) => html`<option selected=${at === chosen}>${name}</option>`;
   const pick = ({ target }) => setPicked(seen[target.selectedIndex].box);
   return html`<details class="exports" onToggle=${({ target }) => setOpen(target.open)}>
@@ -171,7 +177,13 @@ const Exports = () => {
     <div class="export-row">
       <span class="what">${say("This run")}</span>
       ${form("json", "JSON")}${form("npz", "NPZ")}${form("html", say("Offline page"))}
-      ${!(run && isOwn(run.model)) && form("py", "Python")}
+      ${!isOwnRun && form("py", "Python")}
+      ${
+        !isOwnRun &&
+        html`<label><input type="checkbox" class="with-network" checked=${withNetwork}
+          onChange=${({ target }) => setWithNetwork(target.checked)} />
+          ${say("Offline page with the network in it, in which everything can be tried")}</label>`
+      }
     </div>
     <p class="hint export-note" role="status">${note}</p>
   </details>`;

@@ -1,0 +1,450 @@
+"""The page as files that need no server: a folder for any web server, or one HTML file.
+
+The network then runs in the visitor's browser (`browser/`). The layout is that of the server's
+page, as Gradio describes it. Sentences are written as calls, see `said_later`: the browser says
+them in its visitor's language. One file may open with a run in place of the model's example.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import json
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from markdown_it import MarkdownIt
+
+from transformer.checks import InvalidRequest, check_choice, check_names
+from transformer.inference.model import Model
+from transformer.messages import catalogue, languages, mark, said_later, say, speaking
+from transformer.messages.templates import glossary, json_in_script, script_catalogue
+from transformer.runs.head_data import head_view
+from transformer.runs.run import Run
+from transformer.server.fields import SETTINGS, cards, fields_schema, request_of_run
+from transformer.server.lessons import lesson, lesson_of, lessons, offered
+from transformer.server.modules import LATER, MODULES, PAGE, SENTENCES, STYLE
+from transformer.server.page import build
+from transformer.server.page_models import example_of, first_controls, model_card
+from transformer.server.page_runs import run_facts
+from transformer.server.presses import example_page
+from transformer.server.resources import answer, written
+from transformer.server.service import Service
+from transformer.server.store import RUNS
+from transformer.views.declaration import Answer
+from transformer.views.export import MAX_EXPORT_BYTES, file_name
+from transformer.views.export.bundle import bundle, read_module, read_style
+from transformer.views.frames import frames_of
+from transformer.views.registry import PICTURES, VIEWS
+
+TEMPLATE = "browser/page/page.html"
+START, WORKER = "browser/page/start.js", "browser/page_worker.js"
+ONE_FILE = "browser/page/one_file.js"  # opens it
+EVENTS = "browser/page/events.js"  # is no file
+PAGE_STYLE = "browser/page/page.css"
+KERNEL = Path(__file__).parent.parent / "browser" / "kernel.wasm"
+PLOTLY = "server/static/vendor/plotly-cartesian.min.js"
+SPOKEN = "speak(globalThis.spoken.words);\n"  # in place of a language's sentences
+MOUNTED = re.compile(r'import\("(\w+)"\)\]\).*?modules\["([^"]+)"\]\.(mount[.\w]*)', re.DOTALL)
+HOLE = re.compile(r"/\*(\w+)\*/")
+PROPERTIES = (
+    "value", "label", "choices", "lines", "minimum", "maximum", "step", "container", "variant",
+    "size", "interactive", "id", "props",
+)  # fmt: skip
+LEFT_OUT = ("exports",)  # components
+# Components in whose place a sentence says what they need.
+NEEDS_SERVER = mark("only a server can show this, and this page has none")
+VIEWS_OF_SERVER = ("head_metrics", "view-corpus", "compare", "equations")
+LEARN = mark(
+    "Training a network, a class, a checkpoint or a corpus of your own need a server. "
+    "Its page is the same: make run starts it."
+)
+READ = ("config.json", "tokenizer.json", "model-*.safetensors")  # of a checkpoint, by the browser
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+ALPHABET = bytes(one for one in range(33, 127) if chr(one) not in '<&"')  # safe in a script
+
+
+class Page:
+    """The page of these models. Raises ValueError for models that no page can offer."""
+
+    def __init__(self, models: Sequence[Model]) -> None:
+        self.service = Service(models, trainings=0)
+        self._models = self.service.models
+        with said_later() as sentences, TemporaryDirectory() as scratch:
+            self._config = asyncio.run(_config_of(self.service))
+            self._weights = dict(self._model_files(Path(scratch)))
+            site = self._written(self._parts())
+        self._sentences = frozenset(sentences)
+        self._files = self._code | self._said(site, self._sentences)
+
+    def write_folder(self, folder: Path) -> int:
+        """Write the files in place of those of an earlier page; returns their bytes.
+
+        Raises ValueError for a folder with other files, OSError if writing fails.
+        """
+        if folder.is_dir() and any(folder.iterdir()) and not (folder / "kernel.wasm").is_file():
+            raise ValueError(f"{folder} holds other files; give a new folder")
+        shutil.rmtree(folder, ignore_errors=True)
+        for name, content in (self._files | self._weights).items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        imports = {"page": PAGE, "later": LATER, "start": START}
+        door = f'<script type="importmap">{json.dumps({"imports": _relative(imports)})}</script>\n'
+        door += f'<link rel="stylesheet" href="{STYLE}">'
+        opens = read_module("browser/page/folder.js")
+        page = self._page(door, f'<script type="module">\n{opens}</script>')
+        (folder / "index.html").write_text(page, encoding="utf-8")
+        return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+    def write_file(self, path: Path) -> int:
+        """Write one HTML file; returns its bytes. Raises OSError if writing fails."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.text(), encoding="utf-8")
+        return path.stat().st_size
+
+    def text(self, run: Run | None = None, site: str = "", head: int = 0) -> str:
+        """One HTML file.
+
+        run: of the first model; the page opens with it in place of the model's example. site, head:
+        the head that is shown of it, by default the model's first. Raises ValueError for a run of
+        another model, for a site or head that it has not.
+        """
+        files, typed = dict(self._files), {}
+        if run is not None:
+            check_choice("model", run.model, [next(iter(self._models))])
+            typed = _settings_of_run(run)
+            at = (
+                {}
+                if not site
+                else {"site": str(head_view(run, site, head).site), "head": str(head)}
+            )
+            files |= self._opening_with(run, at)
+        door = f"<style>{files.pop(STYLE).decode()}</style>"
+        texts = {name: _as_text(one) for name, one in files.items()} | self._weights_as_text
+        held = "\n".join(
+            f'<script type="text/plain" data-file="{name}">{text}</script>'
+            for name, text in texts.items()
+        )
+        return self._page(door, f"{held}\n<script>\n{bundle(ONE_FILE)}</script>", typed)
+
+    def _opening_with(self, run: Run, head: Mapping[str, str]) -> dict[str, bytes]:
+        """The contents of a page that opens with a run, by file."""
+        name, model = next(iter(self._models.items()))
+        key = self.service.store.put(run)
+        with said_later() as sentences:
+            facts = run_facts(run, key, model)
+            facts |= {"example": True, "opening": facts["opening"] | head}
+            site = self._written(self._parts(facts, _settings_of_run(run)), {key: f"run of {name}"})
+        self.service.budget.discard(RUNS, key)
+        return self._said(site, self._sentences | sentences)
+
+    @cached_property
+    def _weights_as_text(self) -> dict[str, str]:
+        return {
+            name: _as_text(content, is_float16=name.endswith(".safetensors"))
+            for name, content in self._weights.items()
+        }
+
+    @cached_property
+    def _code(self) -> dict[str, bytes]:
+        """Scripts, style and kernel, by name."""
+        scripts = {
+            name: MODULES.scripts[name].text.replace(SENTENCES, SPOKEN, 1) for name in (PAGE, LATER)
+        }
+        held = re.findall(r'^  "([^"]+)": module\d+,$', scripts[PAGE], re.MULTILINE)
+        scripts[START] = bundle(START, read=self._read, base="page", held=held)
+        scripts[WORKER] = bundle(WORKER)
+        style = MODULES.assets[STYLE].plain.decode() + read_style(PAGE_STYLE)
+        return {
+            **{name: text.encode() for name, text in scripts.items()},
+            STYLE: style.encode(),
+            "kernel.wasm": KERNEL.read_bytes(),
+            "plotly.js.gz": _zipped(read_module(PLOTLY).encode()),
+        }
+
+    def _said(self, site: bytes, sentences: frozenset[str]) -> dict[str, bytes]:
+        """The page's contents, and these sentences in each language."""
+        spoken = {name: _json(self._spoken(name, sentences)) for name in languages()}
+        return {
+            "site.json.gz": _zipped(site),
+            **{f"words/{name}.json.gz": _zipped(words) for name, words in spoken.items()},
+        }
+
+    def _read(self, name: str) -> str:
+        return _events_of(self._config) if name == EVENTS else read_module(name)
+
+    def _page(self, door: str, opens: str, typed: Mapping[str, Any] = NOTHING) -> str:
+        """index.html. door: how it gets its style and scripts; opens: what starts it; typed: what
+        its controls hold."""
+        schema = fields_schema() | {
+            "cards": cards(self._models),
+            "lessons": self._lessons(),
+            "controls": first_controls(next(iter(self._models.values()))) | dict(typed),
+        }
+        version = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:16]
+        parts = {
+            "schema": json_in_script(schema),
+            "languages": json_in_script({catalogue(one).tag: one for one in languages()}),
+            "version": version,
+            "door": door,
+            "opens": opens,
+        }
+        return HOLE.sub(lambda hole: parts.get(hole[1], hole[0]), read_module(TEMPLATE))
+
+    def _parts(
+        self, run: Mapping[str, Any] = NOTHING, typed: Mapping[str, Any] = NOTHING
+    ) -> dict[str, Any]:
+        """The content that no language changes. run, typed: what the first model's page shows, and
+        its controls hold, in place of the example."""
+        pages = {name: example_page(self.service, "", name, {}) for name in self._models}
+        first = pages[next(iter(pages))]
+        first["run"], first["first"] = run or first["run"], first["first"] | dict(typed)
+        for page in pages.values():
+            for name in ("headline", "card", "table"):
+                shown = page["controls"][name]
+                shown["value"] = "" if name == "card" else _html_of(shown["value"])
+        examples = [example_of(model) for model in self._models.values()]
+        return {
+            "layout": _layout_of(self._config, typed),
+            "models": {
+                name: {
+                    "page": page,
+                    "files": {
+                        file: len(content)
+                        for file, content in self._weights.items()
+                        if file.startswith(f"models/{name}/")
+                    },
+                }
+                for name, page in pages.items()
+            },
+            "offered": sorted({text for one in examples for text in (one.text, *one.suggestions)}),
+            "batches": sorted({"\n".join(one.batch) for one in examples}),
+            "answers": self._first_answers(pages),
+        }
+
+    def _frames(self, name: str) -> dict[str, Any]:
+        service = self.service
+        run_key, batch_key = service.example(name)
+        run, batch = service.store.run(run_key), service.store.batch(batch_key)
+        if run.config.head == "tokens":
+            run = service.queries.with_lens(run)
+        return frames_of(service.queries, run, batch)
+
+    def _written(self, parts: Mapping[str, Any], names: Mapping[str, str] = NOTHING) -> bytes:
+        """As JSON; ids of stored runs, which are drawn anew each time, become names. names: of
+        other ids."""
+        named = dict(names)
+        for name in self._models:
+            run, batch = self.service.example(name)
+            named |= {run: f"run of {name}", batch: f"batch of {name}"}
+        text = _json(parts).decode()
+        for key, name in named.items():
+            text = text.replace(key, name)
+        return text.encode()
+
+    def _first_answers(self, pages: Mapping[str, Any]) -> list[Any]:
+        """What the page asks of the run that it opens with: [name, question, answer] each."""
+        run = next(iter(pages.values()))["run"]
+        if run["head"] != "tokens":
+            return []
+        of = {"run": run["run"]}
+        place = of | {"position": run["opening"].get("read", run["last_read"])}
+        asked = [("journey", place), ("telling", of)]
+        return [[name, data, answer(self.service, PICTURES[name], data)] for name, data in asked]
+
+    def _lessons(self) -> list[str]:
+        """Those that show nothing of the tab Learn."""
+        return [
+            name
+            for name in offered(self._models)
+            if not any(step.state.get("tab") == "learn" for step in lesson_of(name).steps)
+        ]
+
+    def _spoken(self, name: str, sentences: frozenset[str]) -> dict[str, Any]:
+        """What is said in a language, these sentences among it."""
+        with speaking(name):
+            names = self._lessons()
+            every = lessons(self.service, {})["lessons"]
+            return {
+                "tag": catalogue(name).tag,
+                "words": script_catalogue(name, catalogue(name).scripts | sentences),
+                "glossary": glossary(name),
+                "cards": {key: _html_of(model_card(model)) for key, model in self._models.items()},
+                "lessons": [one for one in every if one["name"] in names],
+                "decks": {one: lesson(self.service, {"name": one}) for one in names},
+            }
+
+    def _model_files(self, scratch: Path) -> Iterator[tuple[str, bytes]]:
+        """The checkpoints in this project's format, in files of less than 10 MB, and their frames.
+        A folder's name changes with its weights: so a browser can keep them for ever."""
+        for name, model in self._models.items():
+            model.save(scratch / name, dtype="float16")
+            paths = [path for one in READ for path in sorted((scratch / name).glob(one))]
+            contents = {path.name: path.read_bytes() for path in paths}
+            contents["frames.json.gz"] = _zipped(_json(self._frames(name)))
+            version = hashlib.sha256(b"".join(contents.values())).hexdigest()[:8]
+            for file, content in contents.items():
+                yield f"models/{name}/{version}/{file}", content
+
+
+async def _config_of(service: Service) -> dict[str, Any]:
+    """Gradio's description of the page."""
+    config: dict[str, Any] = dict(build(service).get_config_file())
+    return config
+
+
+def _layout_of(config: Mapping[str, Any], typed: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The components as browser/page/layout.js draws them. typed: what controls hold, by name."""
+    every = {one["id"]: one for one in config["components"]}
+
+    def described(node: Mapping[str, Any]) -> dict[str, Any]:
+        one = _without_server(every[node["id"]])
+        props = {
+            name: one["props"][name] for name in PROPERTIES if one["props"].get(name) is not None
+        }
+        if one["type"] == "markdown":
+            props["value"] = _html_of(props["value"])
+        classes = one["props"].get("elem_classes") or ()
+        if one["type"] != "html":
+            names = [one["props"].get("elem_id"), *(it.removeprefix("setting-") for it in classes)]
+            for name in filter(typed.__contains__, names):
+                props["value"] = typed[name]
+        found = {
+            "type": one["type"],
+            "id": node["id"],
+            "name": one["props"].get("elem_id"),
+            "classes": " ".join(classes),
+            "props": props,
+            "children": drawn(node),
+        }
+        if one["type"] == "html":
+            mounted = MOUNTED.search(one["props"]["js_on_load"].replace('import("page"), ', "", 1))
+            assert mounted is not None
+            found["script"] = dict(
+                zip(("bundle", "module", "mount"), mounted.groups(), strict=True)
+            )
+        return found
+
+    def drawn(node: Mapping[str, Any]) -> list[dict[str, Any]]:
+        children = node.get("children") or ()
+        names = (every[child["id"]]["props"].get("elem_id") for child in children)
+        return [
+            described(one)
+            for one, name in zip(children, names, strict=True)
+            if name not in LEFT_OUT
+        ]
+
+    return drawn(config["layout"])
+
+
+def _without_server(component: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A component, or in place of what only a server can draw, a sentence."""
+    name = component["props"].get("elem_id")
+    if name != "learn" and name not in VIEWS_OF_SERVER:
+        return component
+    says = say(LEARN)
+    if name != "learn":
+        title = say(VIEWS[name.removeprefix("view-")].title)
+        says = say(
+            "{sentence}.", sentence=say("{title}: {part}", title=title, part=say(NEEDS_SERVER))
+        )
+    return {"id": component["id"], "type": "markdown", "props": {"elem_id": name, "value": says}}
+
+
+def _events_of(config: Mapping[str, Any]) -> str:
+    """A module with the page's events, all of which are scripts."""
+
+    def written_event(event: Mapping[str, Any]) -> str:
+        then = [one for one in config["dependencies"] if one["trigger_after"] == event["id"]]
+        told = {name: event[name] for name in ("targets", "inputs", "outputs")}
+        after = ", ".join(map(written_event, then))
+        return f"{{ ...{json.dumps(told)}, js: {event['js']}, then: [{after}] }}"
+
+    first = [one for one in config["dependencies"] if one["trigger_after"] is None]
+    return "export const events = [\n" + ",\n".join(map(written_event, first)) + ",\n];\n"
+
+
+def _html_of(markdown: str) -> str:
+    """HTML in which nothing of the text is markup but Markdown's."""
+    rendered: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
+    return rendered
+
+
+def _zipped(content: bytes) -> bytes:
+    return gzip.compress(content, 9, mtime=0)
+
+
+def _json(value: Any) -> bytes:
+    """JSON; arrays as of `resources.numbers`."""
+    return written(value)[0]
+
+
+def _relative(addresses: Mapping[str, str]) -> dict[str, str]:
+    return {name: f"./{address}" for name, address in addresses.items()}
+
+
+def _settings_of_run(run: Run) -> dict[str, Any]:
+    """Values of the page's boxes and settings where a run is shown, by name."""
+    return {
+        name: value
+        for name, value in request_of_run(run).items()
+        if name == "text" or name in SETTINGS
+    }
+
+
+def _as_text(content: bytes, is_float16: bool = False) -> str:
+    """gzip as text: 13 bits in two of 91 characters, 23 % more than the bytes (base64: 33 %), after
+    the number of bytes too many that the last bits make. is_float16: all first bytes come before
+    all second ones, of which gzip makes 7 % less."""
+    if is_float16:
+        content = content[::2] + content[1::2]
+    data = _zipped(content)
+    bits = np.unpackbits(np.frombuffer(data, np.uint8))
+    padded = np.pad(bits, (0, -len(bits) % 13)).reshape(-1, 13)
+    whole = padded @ (1 << np.arange(12, -1, -1))
+    letters = np.frombuffer(ALPHABET, np.uint8)
+    text = np.stack([letters[whole // 91], letters[whole % 91]], axis=1).tobytes().decode("ascii")
+    return f"{13 * len(whole) // 8 - len(data)}{text}"
+
+
+def page_maker(service: Service) -> Callable[[Mapping[str, Any]], Answer]:
+    """Answer `offline_page`: {"name", "type", "text"} of a file with a kept run and its network.
+
+    data: "run", and "site" and "head" that it opens on. Raises ValueError for a network of a visit
+    and for one that is too large. The last network's page is kept.
+    """
+    lock = threading.Lock()
+    made: dict[str, Page] = {}
+
+    def offline_page(data: Mapping[str, Any]) -> Answer:
+        check_names("offline_page", data, ("run", "site", "head"))
+        run = service.store.run(data.get("run"))
+        check_choice("model", run.model, service.models)
+        model = service.models[run.model]
+        size = 2 * model.n_parameters  # bytes
+        if size > MAX_EXPORT_BYTES:
+            raise InvalidRequest(
+                "too_large",
+                "this network has {size} MB of weights; the page sends at most {most} MB: "
+                "`run.to_html(path, model)` has no limit",
+                size=size // 10**6,
+                most=MAX_EXPORT_BYTES // 10**6,
+            )
+        with lock:
+            if run.model not in made:
+                made.clear()
+                made[run.model] = Page([model])
+            text = made[run.model].text(run, data.get("site", ""), data.get("head", 0))
+        return {"name": file_name(run, "html"), "type": "text/html", "text": text}
+
+    return offline_page
