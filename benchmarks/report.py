@@ -1,31 +1,36 @@
-"""Print what the benchmarks measured here, or publish it in docs/figures.md.
+"""Print what the benchmarks measured here, or publish it in docs/figures/.
 
     python -m benchmarks.report [--save]
 
 Each part's figures are a Markdown table, which its own command prints too. --save moves them into
-benchmarks/results.json beside those of other CPUs and writes docs/figures.md from it.
+benchmarks/results.json beside those of other CPUs, and writes docs/figures/ from it: a page a CPU.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from benchmarks import command_line, results
 from benchmarks.results import ROOT
 
-FIGURES = ROOT / "docs" / "figures.md"
+FIGURES = ROOT / "docs" / "figures"
 INTRODUCTION = """\
 # Figures
 
+For people who ask how fast it is, and beside what: a page for each CPU that was measured.
+
 `make bench` measures these figures on the CPU at hand and prints them. After that,
-`python -m benchmarks.report --save` adds them to this document and to
-[results.json](../benchmarks/results.json). Weights are random where only their shape matters."""
+`python -m benchmarks.report --save` adds them to these pages and to
+[results.json](../../benchmarks/results.json). Weights are random where only their shape matters."""
 NOISY = 0.1  # share of the cores, busy with other work, above which the report says so
 BY_HAND = "by hand, bf16"  # a GPT in a few lines, trained without this project
 
 OURS = "ours, attention kept"
 BARE = "ours, no attention"
+THEIRS = "transformers, attention kept (eager)"
+GPT_2 = "12 x 12 x 768"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -272,34 +277,80 @@ def main() -> None:
     options = parser.parse_args()
     if options.save:
         figures = results.merged(*map(results.load, (results.PUBLISHED, results.MEASURED)))
-        FIGURES.write_text(report(figures), encoding="utf-8")
+        write_pages(figures)
         results.save(figures, results.PUBLISHED)
         results.MEASURED.unlink(missing_ok=True)
     else:
-        print("\n\n".join(_sections(results.load(results.MEASURED))))
+        measured = results.load(results.MEASURED)
+        print("\n\n".join(_of_cpu(place, measured) for place in _places(measured)))
 
 
-def report(figures: dict[str, Any]) -> str:
-    """The whole document: what is measured, then a section for each CPU, by its name."""
+def write_pages(figures: dict[str, Any]) -> None:
+    """Write the pages, and remove those of CPUs that are no longer in the figures."""
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    written = pages(figures)
+    for name, text in written.items():
+        (FIGURES / name).write_text(text, encoding="utf-8")
+    for path in FIGURES.glob("*.md"):
+        if path.name not in written:
+            path.unlink()
+
+
+def pages(figures: dict[str, Any]) -> dict[str, str]:
+    """The documents by file name: what is measured with a row for each CPU, and a page for each."""
+    places = _places(figures)
     measured = "\n".join(f"- **{part.title}.** {part.about}" for part in PARTS.values())
-    return "\n\n".join([INTRODUCTION, measured, *_sections(figures)]).rstrip("\n") + "\n"
+    rows = [[f"[{_name(place)}]({_file(place)})", *_summary(place, figures)] for place in places]
+    head = ["CPU", "64 tokens, GPT-2's size", "in transformers", "a text, 60 visitors", "a click"]
+    listed = "\n".join(["```{toctree}", ":hidden:", "", *map(_file, places), "```"])
+    index = "\n\n".join([INTRODUCTION, table(head, rows), measured, listed]) + "\n"
+    return {"index.md": index} | {_file(place): _page(place, figures) for place in places}
 
 
-def _sections(figures: dict[str, Any]) -> list[str]:
-    places = sorted({place for by_cpu in figures.values() for place in by_cpu})
-    return [_of_cpu(place, figures) for place in places]
+def _places(figures: dict[str, Any]) -> list[str]:
+    return sorted({place for by_cpu in figures.values() for place in by_cpu})
+
+
+def _name(place: str) -> str:
+    return place.partition(" cores of ")[2].rpartition(" (")[0]
+
+
+def _file(place: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", _name(place).lower()).strip("-") + ".md"
+
+
+def _summary(place: str, figures: dict[str, Any]) -> list[str]:
+    """A CPU's cells of the first page; "–" where nothing was measured."""
+    runs = figures.get("generation", {}).get(place, {}).get("runs", [])
+    run = next((run for run in runs if run["sizes"].startswith(GPT_2) and run["threads"] == 2), {})
+    seconds, load = run.get("seconds", {}), figures.get("load", {}).get(place)
+    waits = (
+        [f"{load['generation_median_s']:.2f} s", f"{1e3 * load['click_median_s']:.0f} ms"]
+        if load
+        else ["–", "–"]
+    )
+    return [
+        f"{seconds[OURS]:.2f} s" if OURS in seconds else "–",
+        f"{seconds[THEIRS]:.2f} s" if THEIRS in seconds else "–",
+        *waits,
+    ]
+
+
+def _page(place: str, figures: dict[str, Any]) -> str:
+    section = re.sub("^##", "#", _of_cpu(place, figures), flags=re.MULTILINE)
+    title, _, rest = section.partition("\n\n")
+    return f"{title}\n\nFor people who compare: what was measured on one machine. {rest}\n"
 
 
 def _of_cpu(place: str, figures: dict[str, Any]) -> str:
     found = {name: figures[name][place] for name in PARTS if place in figures.get(name, {})}
-    cores, _, cpu = place.partition(" cores of ")
-    name, _, instructions = cpu.rstrip(")").rpartition(" (")
+    cores, instructions = place.split(" cores of ")[0], place.rstrip(")").rpartition(" (")[2]
     parts = [
         f"### {PARTS[part].title}\n\n{_measured(PARTS[part], measured)}\n\n"
         f"{PARTS[part].table(measured)}"
         for part, measured in found.items()
     ]
-    return "\n\n".join([f"## {name}", f"{cores} cores with {instructions}.", *parts])
+    return "\n\n".join([f"## {_name(place)}", f"{cores} cores with {instructions}.", *parts])
 
 
 def _measured(part: Part, figures: dict[str, Any]) -> str:

@@ -246,7 +246,7 @@ def use_huge_pages(tensors: Iterable[Tensor]) -> int:
 
     The CPU looks up the address of each page of four kilobytes and prefetches only within a page:
     a step, which reads all weights once, takes 4 to 20 percent less time from pages of two
-    megabytes (docs/figures.md). Numbers and addresses do not change. Other data in the same page
+    megabytes (docs/figures/). Numbers and addresses do not change. Other data in the same page
     moves too; a page of a file, or without enough contiguous memory, stays as it was.
     """
     if not sys.platform.startswith("linux"):
