@@ -2,25 +2,23 @@
 of the page, in the page's language, so that a renamed button is renamed everywhere."""
 
 import re
-from pathlib import Path
 
 import pytest
 from babel.messages.pofile import read_po
+from kit.documents import DOCUMENTS, ROOT, document_name
 
 from transformer.lessons import FOLDER as LESSONS
 from transformer.messages import FOLDER, languages
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("deploy/*.md")])
 NAMED = re.compile(r"(?<!\*)\*([A-ZÄÖÜÉÀ¿][^*]*)\*(?!\*)")
 CODE = re.compile(r"```.*?```|`[^`]*`", re.S)
 # What a lesson says to press, open or choose, of its own page; a word of a text is named otherwise.
 PRESSED = re.compile(r"\b(?i:press|open|choose|under|tab|switch)\s+\*([A-Z][^*…]*)\*")
 # Emphasis of a document that names no control: findings, and tokens of an example.
 NO_CONTROL = {
-    "docs/teachers.md": re.compile(r"(A head that|Without (positions|cross-)|One vector)"),
-    "docs/page.md": re.compile(r"Lo$"),
-    "docs/library.md": re.compile(r"Python$"),
+    "docs/teaching/findings.md": re.compile(r"(A head that|Without (positions|cross-)|One vector)"),
+    "docs/page/index.md": re.compile(r"Lo$"),
+    "docs/library/server.md": re.compile(r"Python$"),
 }  # fmt: skip
 
 
@@ -41,14 +39,14 @@ def english() -> dict[str, str]:
     return catalogue_of("en")
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=document_name)
 def test_a_document_names_controls_as_the_page_does(path, english):
     if re.fullmatch(r"README\.\w\w\.md|CHANGELOG\.md|SECURITY\.md", path.name):
         return  # in another language, of former versions, or of another site
     text = CODE.sub("", path.read_text(encoding="utf-8"))
-    usual = NO_CONTROL.get(path.relative_to(ROOT).as_posix())
-    names = [name for name in NAMED.findall(text) if not (usual and usual.match(name))]
-    assert [name for name in names if plain(name) not in english] == []
+    usual = NO_CONTROL.get(document_name(path))
+    controls = [words for words in NAMED.findall(text) if not (usual and usual.match(words))]
+    assert [words for words in controls if plain(words) not in english] == []
 
 
 @pytest.mark.parametrize("language", languages())

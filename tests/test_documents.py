@@ -10,17 +10,18 @@ from typing import Any
 
 import pytest
 from kit import own_view, serving
+from kit.documents import DOCUMENTS, ROOT, document_name
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/*.md")])
 ONLINE = "# Needs the internet"  # how a block begins that is not run here
+# Each answers one question; not the README, nor what only lists.
+ENGLISH = [
+    path
+    for path in DOCUMENTS
+    if not re.search(r"README(\.\w\w)?\.md$|CHANGELOG\.md$|reference/", path.as_posix())
+]
 PAGE = "http://127.0.0.1:7860"
-
-
-def name(document: Path) -> str:
-    return str(document.relative_to(ROOT))
 
 
 def text_of(document: Path) -> str:
@@ -43,7 +44,7 @@ def run(document: Path) -> dict[str, Any]:
     """Run its blocks one after the other; what they have named."""
     named: dict[str, Any] = {}
     for block in blocks(document):
-        code = compile(block, name(document), "exec")
+        code = compile(block, document_name(document), "exec")
         if not block.lstrip().startswith(ONLINE):
             exec(code, named)
     return named
@@ -52,7 +53,7 @@ def run(document: Path) -> dict[str, Any]:
 WITH_PYTHON = [one for one in DOCUMENTS if blocks(one)]
 
 
-@pytest.mark.parametrize("document", WITH_PYTHON, ids=name)
+@pytest.mark.parametrize("document", WITH_PYTHON, ids=document_name)
 def test_the_python_of_a_document_runs_as_it_stands(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if PAGE in text_of(document):
@@ -63,7 +64,7 @@ def test_the_python_of_a_document_runs_as_it_stands(document, tmp_path, monkeypa
             gradio_client, "Client", lambda address: connect(address.replace(PAGE, url))
         )
     named = run(document)
-    if "steps" in named:  # docs/train.md trains a network
+    if "steps" in named:  # docs/training/small.md trains a network
         assert named["step"].accuracy >= 0.97
         assert named["model"].generate("kfbdhqk", max_new_tokens=5).text == "kfbdhqkfbdhq"
 
@@ -84,11 +85,19 @@ def links(document: Path) -> list[tuple[Path, str]]:
     ]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=document_name)
 def test_every_link_of_a_document_has_a_target(document):
     for path, anchor in links(document):
         assert path.exists(), path
         assert not anchor or anchor in anchors(path), (path, anchor)
+
+
+@pytest.mark.parametrize("document", ENGLISH, ids=document_name)
+def test_a_document_says_at_once_for_whom_it_is_and_is_short(document):
+    title, purpose = [line for line in text_of(document).splitlines() if line][:2]
+    assert title.startswith("# ")
+    assert re.match(r"For [a-z]", purpose), "say in the first line for whom and what for"
+    assert len(text_of(document).splitlines()) <= 200
 
 
 def test_every_document_can_be_reached_from_the_readme():

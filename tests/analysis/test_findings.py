@@ -1,4 +1,4 @@
-"""What docs/teachers.md says that a class can see in the bundled models, seen again."""
+"""What docs/teaching/findings.md says that a class can see in the bundled models, seen again."""
 
 import pytest
 

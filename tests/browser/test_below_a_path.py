@@ -1,5 +1,5 @@
-"""The page below a path of another server, nginx as docs/serve.md says: tabs have their pictures,
-programs get answers."""
+"""The page below a path of another server, nginx as docs/serving/path.md says: tabs have their
+pictures, programs get answers."""
 
 import re
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def below(
     """The page's address."""
     root, strips = request.param
     monkeypatch.setenv("GRADIO_ROOT_PATH", root)
-    document = (serving.ROOT / "docs" / "serve.md").read_text("utf-8")
+    document = (serving.ROOT / "docs" / "serving" / "path.md").read_text("utf-8")
     (block,) = re.findall(r"```nginx\n(.*?)```", document, re.DOTALL)
     assert f"location {PATH} {{" in block
     offered, log = [serving.running().log.parent / "tiny"], tmp_path_factory.mktemp("below") / "log"

@@ -1,4 +1,4 @@
-"""The recipes of docs/names.md, with networks of other projects."""
+"""The recipes of docs/library/names.md, with networks of other projects."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerFast
 import transformer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-NAMES = Path(__file__).resolve().parents[2] / "docs" / "names.md"
+NAMES = Path(__file__).resolve().parents[2] / "docs" / "library" / "names.md"
 RECIPES = re.findall(r"```python\n(.*?)```", NAMES.read_text(encoding="utf-8"), re.DOTALL)[-1]
 LOAD = 'model = transformer.load("stories")\n'
 WORDS = 'model.tokenizer.encode(word)[0] for word in (" boy", " girl")'

@@ -251,7 +251,7 @@ def test_an_encoder_learns_to_fill_in_by_the_lines_of_the_document(tmp_path, cap
         "fill-in": str(both), "FOLDER": str(root), "FOLDER/valid.txt": str(root / "valid.txt"),
         "stories": str(root / "left"), "checkpoints/filling": str(root / "both"),
     }  # fmt: skip
-    document = (ROOT / "docs" / "train.md").read_text(encoding="utf-8")
+    document = (ROOT / "docs" / "training" / "encoder.md").read_text(encoding="utf-8")
     lines = re.findall(r"(?m)^python -m transformer.training (.*checkpoints/filling.*)$", document)
     training, evaluating = ([own.get(word, word) for word in line.split()] for line in lines)
     assert main([*training, "--steps", "150", "--checkpoints", "4", "--cpu"]) == 0

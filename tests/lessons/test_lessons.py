@@ -612,7 +612,8 @@ def test_the_teachers_page_has_each_step_and_no_markup_of_a_lesson(tmp_path, mon
 
 @pytest.mark.slow
 def test_the_lesson_of_the_documentation_works(tmp_path, capsys):
-    text = (FOLDER.parents[2] / "docs" / "lessons.md").read_text(encoding="utf-8")
+    folder = FOLDER.parents[2] / "docs" / "teaching"
+    text = (folder / "writing.md").read_text(encoding="utf-8")
     written(tmp_path, text.split("````markdown\n")[1].split("````")[0], "names")
     assert check_folder(str(tmp_path), ["stories"]) == 0
     written(tmp_path, LESSON.replace('"tiny"', '"stories"').replace("r.1.self", "r.9.self"))
@@ -620,6 +621,7 @@ def test_the_lesson_of_the_documentation_works(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "mine (3 minutes; en)" in printed
     assert "1 steps cannot be held." in printed
+    text = (folder / "quantities.md").read_text(encoding="utf-8")
     for name, quantity in MEASURES.items():
-        assert f"`{name}`" in text, "python names it, docs/lessons.md does not"
+        assert f"`{name}`" in text, "python names it, docs/teaching/quantities.md does not"
         assert all(f"`{argument}`" in text for argument in quantity.arguments)

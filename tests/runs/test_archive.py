@@ -27,7 +27,7 @@ from transformer.runs import archive
 from transformer.runs.request import request_from_dict, request_to_dict
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMA = json.loads((ROOT / "docs" / "run.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((ROOT / "docs" / "library" / "run.schema.json").read_text(encoding="utf-8"))
 SILENCE = [{"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}]
 
 

@@ -233,7 +233,7 @@ def test_a_training_setting_that_cannot_be_meant_is_refused_by_name(tmp_path, na
 
 
 def test_the_table_of_settings_in_the_documents_is_the_one_that_is_checked():
-    text = (ROOT / "docs" / "train.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "training" / "settings.md").read_text(encoding="utf-8")
     for field in dataclasses.fields(Settings):
         default = json.dumps(field.default)
         assert f"| `{field.name}` | {default} | {SETTINGS[field.name].words} |" in text

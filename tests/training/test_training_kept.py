@@ -107,7 +107,7 @@ def test_the_processes_of_the_documented_command_have_the_losses_of_one(tmp_path
     recipe(tmp_path, steps=8, dropout=0.0)
     one, two = tmp_path / "one", tmp_path / "two"
     assert main(command(tmp_path / "tiny.toml", data, one)[2:]) == 0
-    text = (ROOT / "docs" / "train.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "training" / "index.md").read_text(encoding="utf-8")
     (line,) = re.findall(r"^torchrun .*$", text, flags=re.MULTILINE)
     own = {"stories": tmp_path / "tiny.toml", "FOLDER": data, "checkpoints/mine": two}
     torchrun, *words = line.split()

@@ -1,4 +1,4 @@
-"""Values and arrays as JSON or NPZ, and back. The format is described in docs/run-format.md.
+"""Values and arrays as JSON or NPZ, and back; docs/library/run-format.md describes the format.
 
 Neither needs more than a JSON reader or numpy to be opened, and nothing in them is executed: no
 pickle. `SCHEMA` is the format's name and version; it changes when an old reader would be misled.

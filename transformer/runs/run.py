@@ -173,7 +173,7 @@ class Run(DrawableRun):
         return self.queries("encoder" if kind == "cross" else stack)
 
     def to_json(self, *, attention: bool = True) -> str:
-        """The run as one JSON text, see docs/run-format.md.
+        """The run as one JSON text, see docs/library/run-format.md.
 
         attention=False leaves out the scores, weights and masks of all heads, nearly all of its
         size. The vectors behind them (queries, residual streams, ...) are in the NPZ form only.

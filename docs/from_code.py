@@ -1,0 +1,78 @@
+"""A directive for the site: tables that the code has already.
+
+```{from-code} limits
+What a reader of the file alone is told.
+```
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from transformer.server.limits import table
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def number(value: float) -> str:
+    """A limit as it is read: 2e12, 0.67, 262,144."""
+    return f"{value:,.0f}" if 1 <= value < 1e9 or not value else f"{value:.2g}"
+
+
+def limits() -> str:
+    """The server's limits."""
+    rows = [
+        (f"`{name}`", number(row["limit"]), row["unit"], row["beyond"])
+        for name, row in table().items()
+    ]
+    return markdown_table(("limit", "most", "of what", "beyond it"), rows)
+
+
+def help_of(command: str) -> str:
+    """What a command prints when it is asked for help, in 88 columns."""
+    printed = subprocess.run(
+        [sys.executable, *shlex.split(command), "--help"],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "88"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return f"```text\n{printed.rstrip()}\n```"
+
+
+class FromCode(SphinxDirective):
+    """Its argument says which; its content is for readers of the file alone."""
+
+    required_arguments = 1
+    optional_arguments = 9
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        name, *words = self.arguments
+        text = help_of(" ".join(words)) if name == "help" else {"limits": limits}[name]()
+        holder = nodes.container()
+        self.state.nested_parse(StringList(text.splitlines(), name), 0, holder)
+        return holder.children
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Sphinx calls this once."""
+    app.add_directive("from-code", FromCode)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
