@@ -19,7 +19,7 @@ from transformer.inference import deadline
 from transformer.inference.loaded import LoadedModel
 from transformer.interventions.descriptions import Break
 from transformer.interventions.hooks import hooks_of
-from transformer.model.transformer import EncoderOnly
+from transformer.model.transformer import EncoderDecoder, EncoderOnly
 from transformer.runs.run import Lens, Run
 
 N_BEST = 5  # tokens of each layer's prediction
@@ -82,7 +82,8 @@ class TextCost:
     labels.
 
     n_bytes: UTF-8 bytes of the tokens that have bits. Of a text that is longer than the model reads
-    only the end has bits, and of a decoder's that adds no token before a text not the first token.
+    only the end has bits, and of a decoder's that adds no token before a text not the first token;
+    of a translation not what comes before every text.
     """
 
     tokens: tuple[str, ...]
@@ -117,6 +118,8 @@ def text_cost(model: LoadedModel, run: Run, text: str) -> TextCost:
             name=model.name,
         )
     bits = surprisal(model, run)
+    if isinstance(model.network, EncoderDecoder):  # no text is its prompt
+        bits = (*[None] * run.n_prompt, *bits[run.n_prompt :])
     if all(bit is None for bit in bits):
         raise InvalidRequest(
             "too_short", "the text is too short: nothing comes before its only token"

@@ -180,6 +180,8 @@ class Model(LoadedModel):
         interventions: Sequence[Intervention] = (),
         *,
         hooks: Sequence[HookLike] = (),
+        source_language: str | None = None,
+        target_language: str | None = None,
     ) -> Run: ...
 
     @overload
@@ -189,6 +191,8 @@ class Model(LoadedModel):
         interventions: Sequence[Intervention] = (),
         *,
         hooks: Sequence[HookLike] = (),
+        source_language: str | None = None,
+        target_language: str | None = None,
     ) -> Batch: ...
 
     def trace(
@@ -197,25 +201,34 @@ class Model(LoadedModel):
         interventions: Sequence[Intervention] = (),
         *,
         hooks: Sequence[HookLike] = (),
+        source_language: str | None = None,
+        target_language: str | None = None,
     ) -> Run | Batch:
         """Read without generating: one text gives a Run, several give a padded Batch.
 
-        hooks: see `model/hooks.py`; they come after the interventions. Raises ValueError for
-        interventions on parts that the network lacks.
+        hooks: see `model/hooks.py`; they come after the interventions. source_language,
+        target_language: see `Request`. Raises ValueError for interventions on parts that the
+        network lacks.
         """
         own = called(hooks, self.network.points)
+        settings: Settings = {
+            "max_new_tokens": 0, "interventions": interventions,
+            "source_language": source_language, "target_language": target_language,
+        }  # fmt: skip
         if isinstance(texts, str):
-            request = Request(text=texts, max_new_tokens=0, interventions=interventions)
-            prepared = self._to_trace(texts)
-            all_hooks = (*hooks_for(self, request, prepared), *own)
-            check_places(self, request, prepared)
-            return run_of(self, request, prepared, [], ended=False, hooks=all_hooks)
+            request = request_of(texts, settings)
+            model = self.in_languages(request)
+            prepared = model._to_trace(texts)
+            all_hooks = (*hooks_for(model, request, prepared), *own)
+            check_places(model, request, prepared)
+            return run_of(model, request, prepared, [], ended=False, hooks=all_hooks)
         check_texts(texts)
+        request = request_of(texts[0], settings)
+        model = self.in_languages(request)
         rows: list[Prepared] = []
-        check_each(texts, lambda text: rows.append(self._to_trace(text)))
-        request = Request(text=texts[0], max_new_tokens=0, interventions=interventions)
-        hooks_of_all = (*hooks_for_rows(self, request, texts, rows), *own)
-        return batch_of(self, texts, request, rows, hooks=hooks_of_all)
+        check_each(texts, lambda text: rows.append(model._to_trace(text)))
+        hooks_of_all = (*hooks_for_rows(model, request, texts, rows), *own)
+        return batch_of(model, texts, request, rows, hooks=hooks_of_all)
 
     def _to_trace(self, text: str) -> Prepared:
         """A text's ids, all of which the network reads at once; else raise ValueError."""

@@ -16,7 +16,7 @@ from transformer.interventions.breaks import BREAKS
 from transformer.runs.run import Run
 from transformer.server.page_runs import kinds_of, run_values
 from transformer.server.requests import caller
-from transformer.server.service import Service, check_input
+from transformer.server.service import Languages, Service, check_input
 
 
 def run_endpoints(service: Service) -> list[Callable[..., Any]]:
@@ -116,7 +116,11 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
         ]
 
     def trace(
-        text: str, model: str = default, interventions: list[dict[str, Any]] | None = None
+        text: str,
+        model: str = default,
+        interventions: list[dict[str, Any]] | None = None,
+        source_language: str | None = None,
+        target_language: str | None = None,
     ) -> dict[str, Any]:
         """Read a text without continuing it, altered if told so; the id is for /attention.
 
@@ -124,8 +128,13 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
             text: what to read
             model: name of one of /models
             interventions: what to alter in the network for this run alone, as in /generate
+            source_language: of the text, for a translator of many: one of the /models' languages
+            target_language: the language to translate into
         """
-        return kept(service.read(model, text, interventions or ()))
+        languages: Languages = {
+            "source_language": source_language, "target_language": target_language,
+        }  # fmt: skip
+        return kept(service.read(model, text, interventions or (), **languages))
 
     def fill(text: str, model: str = encoder, n_best: int = 5) -> dict[str, Any]:
         """Predict each [MASK] of a text, by a model that reads both sides of it.
@@ -149,7 +158,11 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
         }
 
     def batch(
-        texts: list[str], model: str = default, interventions: list[dict[str, Any]] | None = None
+        texts: list[str],
+        model: str = default,
+        interventions: list[dict[str, Any]] | None = None,
+        source_language: str | None = None,
+        target_language: str | None = None,
     ) -> dict[str, Any]:
         """Read several texts as one padded batch, altered if told so; the id is for /attention.
 
@@ -159,8 +172,13 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
             texts: 1 to 8 of them
             model: name of one of /models
             interventions: what to alter in the network for this run alone, as in /generate
+            source_language: of the texts, for a translator of many: one of the /models' languages
+            target_language: the language to translate into
         """
-        read = service.batch(model, texts, interventions or ())
+        languages: Languages = {
+            "source_language": source_language, "target_language": target_language,
+        }  # fmt: skip
+        read = service.batch(model, texts, interventions or (), **languages)
         values = {
             "run": service.store.put(read, caller().session),
             "model": read.model,
@@ -275,26 +293,41 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
             for what, loss in service.queries.losses_without(model).items()
         ]
 
-    def score(text: str, model: str = default, target: str = "") -> dict[str, Any]:
+    def score(
+        text: str,
+        model: str = default,
+        target: str = "",
+        source_language: str | None = None,
+        target_language: str | None = None,
+    ) -> dict[str, Any]:
         """What a text costs a model, token by token, in bits.
 
-        A translator predicts the target given the text, and the end token counts. Other models do
-        not count it, since the text may go on. Of a text that is longer than the model reads, only
-        the end has bits: bits_per_byte is over the n_bytes bytes of the tokens that have bits.
+        A translator predicts the target given the text, and the end token counts; what it reads
+        before, such as the target's language, has no bits. Other models do not count an end, since
+        the text may go on. Of a text that is longer than the model reads, only the end has bits:
+        bits_per_byte is over the n_bytes bytes of the tokens that have bits.
 
         Args:
             text: what is scored, or what a translator translates
             model: name of one of /models
             target: the translation that is scored; for a translator alone
+            source_language: of the text, for a translator of many: one of the /models' languages
+            target_language: the language to translate into
         """
-        tokenizer, scored = service.model(model).tokenizer, target
-        if service.model(model).config.family == "encoder-decoder":
-            forced = [*tokenizer.encode_targets([check_input(target)])[0], tokenizer.end_id]
-            run = service.generate(model, text, max_new_tokens=len(forced), forced_tokens=forced)
+        scorer, scored = service.model(model), target
+        languages: Languages = {
+            "source_language": source_language, "target_language": target_language,
+        }  # fmt: skip
+        if scorer.config.family == "encoder-decoder":
+            (ids,) = scorer.tokenizer.encode_targets([check_input(target)])
+            forced = scorer.tokenizer.target(ids)
+            run = service.generate(
+                model, text, max_new_tokens=len(forced), forced_tokens=forced, **languages
+            )
         elif target:
             raise ValueError(f"only a translator takes a target; {shortened(model)} is none")
         else:
-            run, scored = service.read_end(model, text), text
+            run, scored = service.read_end(model, text, **languages), text
         found = service.queries.ask(text_cost, run, text=scored)
         return {
             "tokens": list(found.tokens),

@@ -2,9 +2,9 @@
 how they are made from its requests.
 
 A request is the fields of a link that make a run (`fields.REQUEST`), {"model"} alone for that of a
-model's stored example, and for a batch {"model", "lines", "bare"}. A run is a pure function of its
-request: so a server that dropped it to make room, a restarted one and any replica give the same
-answers as the one that made it.
+model's stored example, and for a batch {"model", "lines", "bare"} and a translator's languages. A
+run is a pure function of its request: so a server that dropped it to make room, a restarted one and
+any replica give the same answers as the one that made it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from transformer.runs.batch import Batch
 from transformer.runs.request import method_words
 from transformer.runs.run import Run
 from transformer.server.errors import Busy, RunExpired
-from transformer.server.fields import request_of_run, settings_of, shown_first
+from transformer.server.fields import LANGUAGES, request_of_run, settings_of, shown_first
 from transformer.server.limits import MAX_MADE, MAX_SECONDS
 from transformer.server.page_models import example_of
 from transformer.server.requests import caller, taken, time_limit
-from transformer.server.service import Service, lines_of
+from transformer.server.service import Languages, Service, lines_of
 from transformer.server.trainings import SIGN
 from transformer.tokenizer import Tokenizer
 
-OF_BATCH = ("model", "lines", "bare")
+OF_BATCH = ("model", "lines", "bare", *LANGUAGES)
 ID = re.compile(r"[\w-]{22}", flags=re.ASCII)  # as the store makes them
 BYTE = re.compile("‹[0-9A-F]{2}›")  # the label of a token that is one byte of a sign
 _STOPPED = {
@@ -171,6 +171,7 @@ def batch_facts(batch: Batch, key: str, *, padding_hidden: bool = True) -> dict[
         "model": batch.model,
         "texts": list(batch.texts),
         "outputs": list(batch.outputs),
+        "languages": {one: getattr(batch.request, one) for one in LANGUAGES},
         "stacks": list(dict.fromkeys(stack for stack, _ in batch.trace.kinds())),
         "lengths": batch.padding.sum(dim=1).tolist(),
         "kinds": kinds_of(batch),
@@ -251,7 +252,8 @@ def batch_of(service: Service, asked: Mapping[str, Any]) -> Batch:
     name = asked.get("model", next(iter(service.models)))
     config = service.model(name).config
     bare = without_padding_mask(config) if asked.get("bare") is True else ()
-    return service.batch(name, lines_of(asked.get("lines", "")), bare)
+    languages: Languages = {one: asked.get(one) for one in LANGUAGES}  # type: ignore[assignment]
+    return service.batch(name, lines_of(asked.get("lines", "")), bare, **languages)
 
 
 class Regenerator:

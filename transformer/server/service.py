@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from transformer.checkpoint import CheckpointError
 from transformer.checks import (
@@ -39,6 +39,13 @@ from transformer.server.store import MemoryBudget, RunStore
 from transformer.server.trainings import OwnModels, Trainings, is_own
 
 Item = TypeVar("Item", Run, Batch)
+
+
+class Languages(TypedDict, total=False):
+    """Of a translator of several; see `Request`."""
+
+    source_language: str | None
+    target_language: str | None
 
 
 class Service:
@@ -122,7 +129,13 @@ class Service:
             pass
         return self.finish(stream)
 
-    def batch(self, name: str, texts: Sequence[str], interventions: Any = ()) -> Batch:
+    def batch(
+        self,
+        name: str,
+        texts: Sequence[str],
+        interventions: Any = (),
+        **languages: Unpack[Languages],
+    ) -> Batch:
         """Several texts at once, padded: read, or (by a translator) translated and then read.
 
         interventions: what to alter while reading. Raises ValueError for bad input.
@@ -130,9 +143,9 @@ class Service:
         check_interventions(interventions)
         texts, model = check_texts(texts), self.model(name)
         if model.config.family != "encoder-decoder":
-            return on_cpu(model.trace(texts, interventions))
+            return on_cpu(model.trace(texts, interventions, **languages))
         settings = {"max_new_tokens": MAX_NEW_TOKENS, "trace_interventions": interventions}
-        return on_cpu(model.translate_batch(texts, **settings))
+        return on_cpu(model.translate_batch(texts, **settings, **languages))
 
     def translate(self, name: str, texts: Sequence[str], **settings: Any) -> list[Run]:
         """Several texts translated at once; each gets the run that it gets alone.
@@ -154,16 +167,19 @@ class Service:
         several = len(model.reader.sentences(text)) > 1
         return model.translate(text, **settings) if several else None
 
-    def read(self, name: str, text: str, interventions: Any = ()) -> Run:
+    def read(
+        self, name: str, text: str, interventions: Any = (), **languages: Unpack[Languages]
+    ) -> Run:
         """One text, read and not continued. Raises ValueError for bad input."""
         model = self.model(name)
         check_interventions(interventions)
-        return on_cpu(model.trace(check_input(text), interventions))
+        return on_cpu(model.trace(check_input(text), interventions, **languages))
 
-    def read_end(self, name: str, text: str) -> Run:
+    def read_end(self, name: str, text: str, **languages: Unpack[Languages]) -> Run:
         """A text, read and not continued by a model that generates: of a text that is longer than
         the model reads at once, the end. Raises ValueError for bad input."""
-        return on_cpu(self.model(name).generate(check_input(text), max_new_tokens=0))
+        text = check_input(text)
+        return on_cpu(self.model(name).generate(text, max_new_tokens=0, **languages))
 
     def fill(self, name: str, text: str, n_best: int) -> Filled:
         """Predict each [MASK] of a text. Raises ValueError for bad input."""

@@ -198,6 +198,10 @@ class Tokenizer:
         """The ids of translations, without specials."""
         return self.encode_batch(texts)
 
+    def target(self, ids: Sequence[int]) -> list[int]:
+        """A whole translation's ids: what a decoder predicts after `target_start`."""
+        return [*ids, self.end_id]
+
     @property
     def mask_id(self) -> int | None:
         """The token that hides another from an encoder, or None."""

@@ -83,8 +83,10 @@ class TheirTokenizer(Tokenizer):
             self.ids = self._to(target, self.ids)
             self.start_id = self.ids.start
 
-    def between(self, source: str | None, target: str | None) -> TheirTokenizer:
+    def between(self, source: str | None, target: str | None) -> Tokenizer:
         """This tokenizer from one of its languages to another; None = unchanged."""
+        if not self.languages:
+            return super().between(source, target)
         for name in (source, target):
             if name is not None:
                 check_choice("language", name, self.languages)
@@ -149,6 +151,12 @@ class TheirTokenizer(Tokenizer):
 
     def _framed(self, text: str) -> list[int]:
         return self.document(self._encoded(text)) or [self.start_id]
+
+    def target(self, ids: Sequence[int]) -> list[int]:
+        """A whole translation's ids: what a decoder predicts after `target_start`."""
+        before, _ = self._frame
+        given = {*self.target_start, *self.languages.values()}
+        return [*(index for index in before if index not in given), *ids, self.end_id]
 
     def source(self, ids: Sequence[int]) -> list[int]:
         """A text's ids as an encoder reads them, with the special ones that the tokenizer adds."""

@@ -171,11 +171,11 @@ export const setRun = (facts) => {
 };
 /** @param {any} facts */
 export const setBatch = (facts) => {
-  const { batch, model, texts, example, padding_hidden: isHidden } = facts;
+  const { batch, model, texts, example, languages, padding_hidden: isHidden } = facts;
   const lines = texts.join("\n");
   const link = { lines, ...(!isHidden && { bare: "true" }) };
   page.batch = { ...facts, link: example ? {} : link };
-  remember(batch, { model, lines, bare: !isHidden });
+  remember(batch, { model, lines, bare: !isHidden, ...languages });
 };
 
 // Whether a link is being opened, and not another model.

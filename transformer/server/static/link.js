@@ -21,7 +21,7 @@ import { effect } from "../../web/preact.js";
 import { controls, shell, page, setRun, showProblem, showStatus } from "../../web/store.js";
 import { asSentence, say } from "../../web/messages.js";
 import { setControls, showTabs, uncover } from "./gradio.js";
-import { press, settings as settingsNow, showBatch, showText } from "./presses.js";
+import { languagesIn, press, settings as settingsNow, showBatch, showText } from "./presses.js";
 
 const PAUSE_MS = 300;
 const HUB = "https://huggingface.co"; // embeds a Space in a page
@@ -152,8 +152,10 @@ const openState = async (wanted) => {
   const showStoredBatch = () => showBatch(example.batch);
   const showStoredRun = () => showText(example.run);
   if (lines === undefined) showStoredBatch();
-  else if (!(await made("batches", { model, lines, bare: parts.bare }, showStoredBatch)))
-    return null;
+  else {
+    const batch = { model, lines, bare: parts.bare, ...languagesIn(request) };
+    if (!(await made("batches", batch, showStoredBatch))) return null;
+  }
   const asksForRun = example.own.text || Object.keys(parts.request).some((one) => one !== "model");
   if (facts) {
     showText(facts);

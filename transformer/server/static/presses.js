@@ -196,10 +196,21 @@ export const generate = async (given, text) => {
 };
 shell.generate = generate;
 
+// A translator's languages, of those that are set.
+/** @type {(values: Record<string, any>) => Record<string, any>} */
+export const languagesIn = ({ source_language, target_language }) => ({
+  source_language: source_language ?? null,
+  target_language: target_language ?? null,
+});
 // hidden: whether the padding mask is in place.
 /** @type {(hidden?: boolean) => void} */
 export const readBatch = (hidden = true) =>
-  void press("batches", { model: controls.model, lines: controls.lines, bare: !hidden });
+  void press("batches", {
+    model: controls.model,
+    lines: controls.lines,
+    bare: !hidden,
+    ...languagesIn(controls),
+  });
 // Pressed again, the button brings the mask back.
 export const toggleMask = () => readBatch(!page.batch.padding_hidden);
 
