@@ -128,11 +128,24 @@ def test_it_shows_itself_in_a_notebook_and_reads_back_from_disk(tmp_path):
         assert again.trace.weights("decoder").equal(run.trace.weights("decoder"))
 
 
+def test_a_row_that_padding_masks_wholly_is_named():
+    padded = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    is_padding = torch.tensor([[False] * 4, [True] * 4])  # the second text is padding alone
+    with torch.no_grad():
+        x = torch.randn(2, 4, 8)
+        _, weights = padded(x, x, x, key_padding_mask=is_padding, average_attn_weights=False)
+    sentence = "nan alone, the first at layer 0, text 1, head 0, row 0: .* padding masks every key"
+    with pytest.raises(ValueError, match=sentence):
+        from_attention([weights], [TOKENS, TOKENS])
+    drawn = from_attention([weights.nan_to_num(0)], [TOKENS, TOKENS])
+    assert drawn.trace.weights("encoder")[0, 1].sum() == 0
+
+
 ONE = random_weights(1, 2, 4, 4)
 REFUSED: list[tuple[Any, Any, str]] = [
     (np.ones((1, 2, 4, 4)), TOKENS, "each row sums to 1; got values from 1 to 1, and a row"),
     (-np.eye(4)[None, None], TOKENS, "must be weights after softmax"),
-    (np.full((1, 1, 4, 4), np.nan), TOKENS, "must be weights after softmax"),
+    (np.where(np.eye(4), np.nan, 0)[None, None], TOKENS, "must be weights after softmax"),
     (np.eye(4), TOKENS, r"must be \(L, H, T, T\) or \(L, B, H, T, T\); got \(4, 4\)"),
     (ONE, TOKENS[:3], "3 query and 3 key tokens.*; got 1 texts, 4"),
     (random_weights(1, 2, 2, 4, 4), TOKENS, "of 1 texts, 4 query"),

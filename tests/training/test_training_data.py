@@ -102,6 +102,26 @@ def test_end_markers_separate_documents_for_training_and_corpora(tmp_path, conte
         assert lines[number - 1] == document.split("\n")[0]
 
 
+@pytest.mark.parametrize(
+    ("content", "read"),
+    [
+        (f"one\na{E}b\n{E}\ntwo{E}\n", read_documents),
+        (f"one\n{E}a\n\n", lambda path: list(texts_of(path))),
+        (f"one\tun\na{E}\tb\n", lambda path: load_pairs([path])),
+        (f"one\n{E}{E}\n", lambda path: load_pairs([path, path])),
+    ],
+)
+def test_a_marker_within_a_line_is_said_to_end_nothing(tmp_path, capsys, content, read):
+    path = tmp_path / "text.txt"
+    path.write_text(content, encoding="utf-8")
+    for _ in range(2):  # said once, however often the file is read
+        read(path)
+    first, *others = capsys.readouterr().err.splitlines()
+    sentence = f"{E} within a line is read as ordinary text; needed: a line of its own"
+    assert first == f"{path}, line 2: {sentence}"
+    assert others == [f"{path}, line 4: {sentence}"][: content.count("two")]
+
+
 def test_without_markers_each_line_is_a_corpus_text(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("one\n\ntwo \n", encoding="utf-8-sig")

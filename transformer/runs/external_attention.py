@@ -142,6 +142,14 @@ def _stacked(given: Any, what: str) -> Tensor:
         raise ValueError(
             f"the {what} must be (L, H, T, T) or (L, B, H, T, T); got {tuple(weights.shape)}"
         )
+    masked = torch.nonzero(weights.isnan().all(dim=-1))
+    if len(masked):
+        layer, text, head, row = masked[0].tolist()
+        raise ValueError(
+            f"the {what} has rows of nan alone, the first at layer {layer}, text {text}, head "
+            f"{head}, row {row}: a softmax gives them where padding masks every key; allowed: "
+            "weights of 0 in such rows, or none of the padding"
+        )
     sums = weights.sum(dim=-1)
     near = (sums - 1).abs().minimum(sums.abs()) <= ROW_SUM
     if not bool(weights.isfinite().all()) or bool((weights < 0).any()) or not bool(near.all()):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -69,10 +71,23 @@ def lines_of(path: Path) -> Iterator[str]:
     """
     try:
         with path.open(encoding="utf-8-sig") as file:
-            for line in file:
+            for number, line in enumerate(file, start=1):
+                _tell_if_plain(line, f"{path}, line {number}")
                 yield line.removesuffix("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"cannot read the text {path}: {error}") from error
+
+
+def _tell_if_plain(line: str, place: str) -> None:
+    """Say on stderr, once of a place, that an END within a line ends nothing."""
+    if END in line and line.strip() != END:
+        _tell_plain(place)
+
+
+@cache
+def _tell_plain(place: str) -> None:
+    sentence = f"{place}: {END} within a line is read as ordinary text; needed: a line of its own"
+    print(sentence, file=sys.stderr)
 
 
 def documents_of(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -203,7 +218,11 @@ def hub_texts(name: str, split: str, *, count: int | None = None, instead: str) 
     try:
         stream = load_dataset(name, split=split, streaming=True)
         rows = stream if count is None else stream.take(count)
-        yield from (row["text"] for row in rows if row["text"].strip())
+        for number, row in enumerate(rows, start=1):
+            for line in row["text"].split("\n") if END in row["text"] else ():
+                _tell_if_plain(line, f"{name}, document {number}")
+            if row["text"].strip():
+                yield row["text"]
     except Exception as error:  # anything that the network or the Hub raises
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(
