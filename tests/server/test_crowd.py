@@ -21,14 +21,15 @@ import pytest
 from kit import serving
 from kit.serving import Server
 
-from transformer.messages import languages
-from transformer.server.errors import NO_HASH, public_error
+from transformer.messages import languages, speaking
+from transformer.server.errors import BUSY, NO_HASH, UNREADABLE, public_error
 from transformer.server.limits import (
     MAX_ADDRESS_CONNECTIONS,
     MAX_CHARACTERS,
     MAX_CHUNKS,
     MAX_CONNECTIONS,
     MAX_HASH,
+    MAX_HEADER_BYTES,
     MAX_TEXTS,
 )
 
@@ -145,12 +146,20 @@ def test_files_of_gradio_are_asked_by_head_too(server):
 
 def answer_to(server: Server, sent: bytes, source: str = "127.0.0.1") -> bytes:
     """The first line that the server answers; b"" if it closes the connection while more comes."""
+    return whole_answer_to(server, sent, source).partition(b"\r\n")[0]
+
+
+def whole_answer_to(server: Server, sent: bytes, source: str = "127.0.0.1") -> bytes:
     answer = b""
     with connected(server, source) as caller, contextlib.suppress(ConnectionError):
         caller.sendall(sent)
         while more := caller.recv(100_000):
             answer += more
-    return answer.partition(b"\r\n")[0]
+    return answer
+
+
+def error_in(answer: bytes) -> Any:
+    return json.loads(answer.partition(b"\r\n\r\n")[2])
 
 
 def test_a_code_of_a_long_address_is_refused_before_it_is_made(server):
@@ -235,11 +244,25 @@ def test_one_address_cannot_take_all_connections(server):
             stack.enter_context(connected(server))
         assert until_it_is(503, status_of["127.0.0.1"])
         assert b" 200 " in other()
+        german = health.replace(b"\r\n\r\n", b"\r\nAccept-Language: de\r\n\r\n")
+        with speaking("de"):
+            assert error_in(whole_answer_to(server, german)) == public_error(BUSY)
         for _ in range(MAX_CONNECTIONS - MAX_ADDRESS_CONNECTIONS):
             stack.enter_context(connected(server, "127.0.0.3"))
         assert until_it_is(503, other)
     assert until_it_is(200, other)
     assert until_it_is(200, status_of["127.0.0.1"])
+
+
+def test_what_is_no_request_is_answered_in_the_language_that_it_names(server):
+    for language, lines in (
+        ("fr", b"Accept-Language: fr-FR,de;q=0.8\r\n"),
+        ("en", b""),
+        ("en", b"X-Accept-Language: fr\r\n"),
+    ):
+        long = b"GET /?" + b"a" * MAX_HEADER_BYTES + b" HTTP/1.1\r\nHost: a\r\n" + lines + b"\r\n"
+        with speaking(language):
+            assert error_in(whole_answer_to(server, long)) == public_error(UNREADABLE)
 
 
 def until_it_is(status: int, ask: Callable[[], bytes]) -> bool:

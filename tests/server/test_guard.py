@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ from kit import aio
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
+from transformer.checks import InvalidRequest
 from transformer.inference import deadline
-from transformer.server import errors, guard, limits, service
+from transformer.messages import languages, speaking
+from transformer.server import addresses, errors, guard, http_server, limits, service
 from transformer.server.addresses import hosts_for
 from transformer.server.guard import Guard, safe_headers
 from transformer.server.pages import POLICY, Descriptions, policy_for
@@ -396,3 +399,30 @@ def test_bodies_that_come_at_once_are_parsed_one_by_one(monkeypatch):
     aio.run(burst())
     assert seen.count("parse") == 20
     assert "parse, parse" not in ", ".join(seen)
+
+
+# --- in the visitor's language --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", [one for one in languages() if one != "en"])
+def test_every_refusal_is_in_the_language_that_is_asked_for(language):
+    """Each case of REFUSED, a long query, and each sentence that is declared for all routes."""
+    asked_in = {"query_string": f"__lang={language}".encode()}
+    long = (414, str(errors.TOO_LONG), [RESOURCES + "x"], [{"long": b"&" * 64}])
+    for status, sentence, paths, requests in (*REFUSED, long):
+        for asked in requests:
+            given = {key: value for key, value in asked.items() if key not in ("sent", "long")}
+            query = asked_in["query_string"] + asked.get("long", b"")
+            sent = body(asked.get("sent", b""))
+            found = exchange(Inside(), paths[0], sent, query_string=query, **given)
+            assert found[0] == status
+            assert found[1]["detail"] != sentence
+    declared = [one for one in vars(errors).values() if isinstance(one, InvalidRequest)]
+    assert len(declared) > 15
+    with speaking(language):
+        assert [one for one in declared if errors.public_error(one)["detail"] == str(one)] == []
+
+
+def test_no_module_before_the_routes_declares_a_sentence_as_english_alone():
+    for module in (guard, errors, addresses, http_server):
+        assert "InvalidCall" not in Path(module.__file__).read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import Request, Response
 from starlette.responses import JSONResponse
 
-from transformer.checks import InvalidCall, InvalidRequest
+from transformer.checks import InvalidRequest
 from transformer.messages import say, say_error
 from transformer.server.limits import (
     BODY_S,
@@ -42,30 +42,30 @@ MISTAKE = InvalidRequest("server_error", "Something went wrong on the server.")
 TOO_LARGE = InvalidRequest(
     "request_too_large", "A request must have at most {most} bytes.", most=MAX_REQUEST_BYTES
 )
-TOO_MANY = InvalidCall(
+TOO_MANY = InvalidRequest(
     "request_too_large",
     "A request must have at most {most} commas and opening brackets.",
     most=MAX_REQUEST_VALUES,
 )
-TOO_LONG = InvalidCall(
+TOO_LONG = InvalidRequest(
     "query_too_long",
     "A request's query must have at most {most} bytes and {parameters} parameters.",
     most=MAX_QUERY_BYTES,
     parameters=MAX_PARAMETERS,
 )
-TOO_SLOW = InvalidCall(
+TOO_SLOW = InvalidRequest(
     "request_too_slow", "A request must arrive within {seconds} s.", seconds=BODY_S
 )
-TOO_DEEP = InvalidCall("too_deep", "the values are nested too deeply")
-UNREADABLE = InvalidCall("unreadable", "The request could not be read.")
-FOREIGN = InvalidCall(
+TOO_DEEP = InvalidRequest("too_deep", "The values are nested too deeply.")
+UNREADABLE = InvalidRequest("unreadable", "The request could not be read.")
+FOREIGN = InvalidRequest(
     "other_site", "Only the page itself may ask this, not a page of another site."
 )
-NO_EVENT = InvalidCall("no_event", "The server has no such event, or has answered it already.")
-NO_HASH = InvalidCall(
+NO_EVENT = InvalidRequest("no_event", "The server has no such event, or has answered it already.")
+NO_HASH = InvalidRequest(
     "session_hash", "A session_hash must have from 1 to {most} characters.", most=MAX_HASH
 )
-CLOSED = InvalidCall(
+CLOSED = InvalidRequest(
     "not_found", "This address is closed: the page takes no files and serves none but its own."
 )
 

@@ -23,7 +23,7 @@ from fastapi import Depends, Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from transformer.checks import InvalidCall, shortened
+from transformer.checks import InvalidRequest, shortened
 from transformer.inference.deadline import renewed
 from transformer.messages import negotiate_language, speaking
 from transformer.server.addresses import check_host
@@ -157,9 +157,13 @@ class Guard:
         # JSON alone: for it a browser sends a preflight before another site's page may post.
         kind = headers.get("content-type", "")
         if method == "POST" and path != "/leave" and kind.split(";")[0].strip().lower() != JSON:
-            sentence = "A request must have the content type {allowed}; got {got}."
-            got = shortened(kind)
-            raise Refused(415, InvalidCall("content_type", sentence, allowed=JSON, got=got))
+            wrong = InvalidRequest(
+                "content_type",
+                "A request must have the content type {allowed}; got {got}.",
+                allowed=JSON,
+                got=shortened(kind),
+            )
+            raise Refused(415, wrong)
 
     async def _pass_on(self, scope: Scope, exchange: Exchange) -> None:
         """Let the app answer, or raise Refused."""
@@ -263,8 +267,10 @@ class Exchange:
 
 
 def _wrong_method(allowed: str) -> Refused:
-    sentence = "A request's method must be one of {allowed}."
-    return Refused(405, InvalidCall("method", sentence, allowed=allowed), {"allow": allowed})
+    wrong = InvalidRequest(
+        "method", "A request's method must be one of {allowed}.", allowed=allowed
+    )
+    return Refused(405, wrong, {"allow": allowed})
 
 
 def _ending() -> Refused:
@@ -325,7 +331,7 @@ async def object_in(request: Request) -> dict[str, Any]:
     try:
         data = json.loads(await request.body())
     except ValueError:
-        raise InvalidCall(UNREADABLE.code, UNREADABLE.sentence) from None
+        raise Refused(400, UNREADABLE) from None
     if not isinstance(data, dict):
         raise ValueError(f"a request must be an object; got {type(data).__name__}")
     return data

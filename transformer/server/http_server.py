@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
 import re
@@ -16,9 +17,12 @@ from typing import Any
 
 import h11
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from transformer.messages import negotiate_language, speaking
+from transformer.server.errors import UNREADABLE, Busy, error_response, public_error
+from transformer.server.guard import language_of
 from transformer.server.limits import (
     HEADERS_S,
     MAX_ADDRESS_CONNECTIONS,
@@ -31,6 +35,7 @@ from transformer.server.limits import (
 from transformer.server.process import FAULTS
 from transformer.server.requests import address_of
 
+ACCEPTED = re.compile(rb"\naccept-language:[ \t]*([^\r\n]*)", re.IGNORECASE)
 BLANK_LINE = re.compile(rb"\n\r?\n")  # the end of headers
 PORTS = range(7860, 7960)  # that are tried without --port
 IDLE_SHARE = 0.5  # of a processor: a server that uses less computes nothing
@@ -78,9 +83,9 @@ class Connection(H11Protocol):
         own: socket.socket | None = transport.get_extra_info("socket")
         if own is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
             own.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, READER_S * 1000)
-        if self._has_too_many():
-            self.connections.discard(self)  # its requests get 503; others' are not kept out
-            self.limit_concurrency = 0
+        if len(self.connections) > MAX_CONNECTIONS or self._has_too_many():
+            self.connections.discard(self)  # others' are not kept out
+            self.app = _busy
         self._wait_for_headers()
 
     def _has_too_many(self) -> bool:
@@ -91,6 +96,19 @@ class Connection(H11Protocol):
         self._address = address_of(host)
         same = sum(vars(one).get("_address") == self._address for one in self.connections)
         return same > MAX_ADDRESS_CONNECTIONS
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no request, in the language that it names, as far as it can be read."""
+        data, _ = self.conn.trailing_data
+        accepted = ACCEPTED.search(data)
+        with speaking(negotiate_language(accepted[1].decode("latin-1") if accepted else "")):
+            content = json.dumps(public_error(UNREADABLE)).encode()
+        headers = {"content-type": "application/json", "connection": "close"}
+        status = HTTPStatus.BAD_REQUEST
+        head = h11.Response(status_code=status, headers=list(headers.items()), reason=status.phrase)
+        for event in (head, h11.Data(data=content), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -137,6 +155,15 @@ class Connection(H11Protocol):
             self._due = None
 
 
+async def _busy(scope: Scope, receive: Receive, send: Send) -> None:
+    """Refuse every request of a connection, of which there are too many."""
+    FAULTS.error("a connection more than are allowed")
+    with speaking(language_of(scope)):
+        response = error_response(Busy())
+    response.headers["connection"] = "close"
+    await response(scope, receive, send)
+
+
 class Server(uvicorn.Server):
     """Tells systemd when it serves, and when it ends. end: called before connections are closed."""
 
@@ -148,7 +175,6 @@ class Server(uvicorn.Server):
                 ws="none",
                 log_level="warning",
                 server_header=False,
-                limit_concurrency=MAX_CONNECTIONS,
                 timeout_graceful_shutdown=GRACE_S,
             )
         )
