@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transformer.messages import mark, say
+from transformer.messages import mark, numeral, say, say_n
 
 _ATTENTIONS = {
     ("encoder", "self"): mark("encoder self-attention"),
@@ -33,6 +33,13 @@ def head_name(head: int | str, is_off: bool = False) -> str:
 def stack_name(stack: str) -> str:
     """ "decoder"; of a family with both "encoder and decoder"."""
     return say(_STACKS[stack])
+
+
+def depth_in_words(first: int, last: int) -> str:
+    """ "6 layers"; where the first and the last stack have other numbers "12 + 6 layers"."""
+    if first == last:
+        return say_n("{n} layer", "{n} layers", first)
+    return say_n("{first} + {n} layer", "{first} + {n} layers", last, first=numeral(first))
 
 
 def without_mask(mask: str) -> str:

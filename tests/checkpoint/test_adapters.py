@@ -15,7 +15,7 @@ from kit.hf_folders import byte_fallback, byte_level, change, word_piece, write
 import transformer
 from transformer import CheckpointError, checkpoint
 from transformer.checkpoint import hub, weight_files
-from transformer.checkpoint.adapters import ADAPTERS
+from transformer.checkpoint.adapters.families import FAMILIES, Family
 from transformer.model.config import preset
 from transformer.model.weights import check_surplus
 
@@ -61,23 +61,23 @@ def test_an_ordinary_token_that_pads_their_batches_is_text_in_a_text(family, tmp
 
 
 def test_an_adapter_with_other_signatures_is_named_in_the_error(copied, llama, monkeypatch):
-    def config(values, max_len):
-        return ADAPTERS["llama"].config({**values, "model_type": "llama"}, max_len)
+    def config(values, max_len, stored):
+        return FAMILIES["llama"].adapter.config({**values, "model_type": "llama"}, max_len, stored)
 
-    def weights(stored, config):
-        return ADAPTERS["llama"].weights(stored, config, {"model_type": "llama"})
+    def weights(stored, config, values):
+        return FAMILIES["llama"].adapter.weights(stored, config, {"model_type": "llama"})
 
     change(copied / "config.json", model_type="mine")
-    monkeypatch.setitem(ADAPTERS, "mine", SimpleNamespace(config=config, weights=weights))
+    monkeypatch.setitem(FAMILIES, "mine", Family(SimpleNamespace(config=config, weights=weights)))
     ids = torch.tensor([[1, 5, 6]])
     assert transformer.load(copied).network(ids).equal(transformer.load(llama[0]).network(ids))
     for wrong, sentence in (
-        ({"config": lambda values: 1}, r"adapter of mine must have config\(values, max_len\)"),
-        ({"weights": lambda stored: 1}, r"adapter of mine must have weights\(stored, config\)"),
-        ({"weights": lambda a, b, c, d: 1}, r"must have weights\(stored, config\): missing"),
+        ({"config": lambda values: 1}, r"of mine must have config\(values, max_len, stored\)"),
+        ({"weights": lambda stored: 1}, r"of mine must have weights\(stored, config, values\)"),
+        ({"weights": lambda a, b, c, d: 1}, r"weights\(stored, config, values\): missing"),
     ):
         made = {"config": config, "weights": weights, **wrong}
-        monkeypatch.setitem(ADAPTERS, "mine", SimpleNamespace(**made))
+        monkeypatch.setitem(FAMILIES, "mine", Family(SimpleNamespace(**made)))
         with pytest.raises(RuntimeError, match=sentence):
             transformer.load(copied)
 
@@ -94,7 +94,10 @@ def test_any_of_several_ends_ends_a_text(copied):
 
 
 UNREAD = [
-    (dict(model_type="mamba"), r"'mamba', which is not read yet; .*'llama'.*CONTRIBUTING"),
+    (dict(model_type="mamba"), r"'mamba', a state-space model, which is not .*checkpoint families"),
+    (dict(model_type="mixtral"), r"'mixtral', a mixture of experts, which is not read"),
+    (dict(model_type="unheard_of"), r"model_type 'unheard_of', which is not read; what is read"),
+    (dict(quantization_config={"quant_method": "awq"}), r"its weights are quantized \('awq'\)"),
     (dict(model_type=["llama"]), r"it has model_type \['llama'\], which is not"),
     (dict(hidden_act="laplace"), r"hidden_act='laplace'; what is read: .*'silu'"),
     (dict(hidden_act=["silu"]), r"it has hidden_act=\['silu'\]; what is read"),

@@ -11,15 +11,14 @@ from kit.hf_models import DECODERS, ENCODERS, FAMILIES, LLAMAS, SEQ2SEQ, V, made
 from safetensors.torch import load_file
 
 from transformer.checkpoint.adapters import (
-    ADAPTERS,
-    OTHER_NAMES,
     _special_ids,
-    _with_ids,
     _with_usual_names,
     config_of,
     network_of,
     values_of,
+    with_ids,
 )
+from transformer.checkpoint.adapters.families import FAMILIES as READ
 from transformer.checkpoint.adapters.options import padding_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -125,7 +124,6 @@ REFUSED = [
     ((*DECODERS, *SEQ2SEQ), {"is_causal": False}, "is_causal"),
     ((*ENCODERS, *SEQ2SEQ), {"is_causal": True}, "is_causal"),
     (FAMILIES, {"per_layer_config": {"0": {"sliding_window": 4}}}, "per_layer_config"),
-    (FAMILIES, {"quantization_config": {"quant_method": "fp8"}}, "quantization_config"),
     (("gpt_neox",), {"head_dim": 4}, "head_dim"),
     (WHOLE, {"rope_parameters": {**HALF, **LINEAR}}, "partial_rotary_factor"),
     (WHOLE, {"partial_rotary_factor": 0.5, "rope_scaling": LINEAR}, "partial_rotary_factor"),
@@ -227,7 +225,7 @@ def test_a_key_that_is_not_there_has_the_value_that_transformers_gives_it(family
 
     def read(values):
         """The network and the special ids, or why it is not read."""
-        values = _with_ids(_with_usual_names(dict(values)), {})
+        values = with_ids(_with_usual_names(dict(values)), {})
         try:
             config = config_of(values, 9_000, stored)
         except ValueError as error:
@@ -250,11 +248,11 @@ def test_an_option_that_would_give_other_numbers_is_refused_by_name(case, saved,
             network_of(folder, values_of(folder), 96)
 
 
-@pytest.mark.parametrize("family", ADAPTERS)
+@pytest.mark.parametrize("family", READ)
 def test_other_names_of_keys_are_those_of_transformers(family):
     from transformers import CONFIG_MAPPING
 
-    assert OTHER_NAMES.get(family, {}) == CONFIG_MAPPING[family].attribute_map
+    assert READ[family].names == CONFIG_MAPPING[family].attribute_map
 
 
 def test_two_names_of_one_number_must_agree(saved, tmp_path):

@@ -11,6 +11,7 @@ from transformer.analysis.journey import journey
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import patch_effect
 from transformer.model.sites import sites_of
+from transformer.server.page_models import headline
 from transformer.server.page_runs import kinds_of, windows_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -23,6 +24,7 @@ def test_a_decoder_of_another_depth_is_analysed_and_drawn(family, tmp_path):
     model = transformer.load(tmp_path)
     run = model.generate(TEXT, max_new_tokens=5, beams=2)
     assert [kind["n_layers"] for kind in kinds_of(run)] == [3, 1, 1]
+    assert "3 + 1 layer " in headline(model)
     assert (len(sites_of(run.config)), len(windows_of(run.config))) == (5, 3)
     position = len(run.ids) - 1
     assert patch_effect(model, run, OTHER, position, stack="encoder").change.shape[0] == 3

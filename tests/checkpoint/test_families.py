@@ -11,7 +11,7 @@ import pytest
 import torch
 import transformers
 from kit.hf_folders import change
-from kit.hf_models import DECODERS, ENCODERS, FAMILIES, SEQ2SEQ, SIZES, V, made
+from kit.hf_models import DECODERS, ENCODERS, FAMILIES, SEQ2SEQ, SIZES, V, class_of, made
 from safetensors.torch import load_file, save_file
 
 from transformer import Trace
@@ -264,18 +264,42 @@ def test_weights_of_a_wrapped_network_are_read(family, tmp_path):
         made(family, 0).save_pretrained(tmp_path)  # one file again, which stored_as removes
 
 
-HEADLESS = [
-    ("gpt_neox", "GPTNeoXModel"), ("llama", "LlamaForSequenceClassification"),
-    ("llama", "LlamaModel"), ("marian", "MarianModel"),
-    ("gpt2", "GPT2ForSequenceClassification"), ("mistral", "MistralModel"),
-    ("bart", "BartForSequenceClassification"), ("umt5", "UMT5ForSequenceClassification"),
-]  # fmt: skip
+OF_DECODERS = [
+    (family, head, kind)
+    for family in DECODERS
+    for head, kind in HEADS.items()
+    if hasattr(transformers, class_of(family, head))
+]
+
+
+@pytest.mark.parametrize(("family", "head", "kind"), OF_DECODERS)
+def test_a_decoder_is_read_with_any_head_or_none(family, head, kind, tmp_path):
+    answers = "Question" in head
+    for size in (1, 3) if family != "opt" else (0, 2):  # of which one is tied; OPT's are narrow
+        theirs = made(family, size, size, head=head, num_labels=2 if answers else 3)
+        theirs.save_pretrained(folder := tmp_path / str(size))
+        ours, _ = network_of(folder, values_of(folder), 96)
+        padding = theirs.config.pad_token_id
+        real = torch.arange(17) < torch.tensor([17, 9, 13])[:, None]
+        ids = torch.randint(3, V - 1, real.shape).where(real, torch.tensor(padding))
+        with torch.no_grad():
+            said = theirs(ids, attention_mask=real.long())
+            found = ours(ids, is_text=real)
+        assert (ours.config.head.removesuffix("-last"), ours.config.generates) == (kind, False)
+        if kind == "text-labels":
+            torch.testing.assert_close(found, said.logits, atol=1e-4, rtol=1e-4)
+            continue
+        spans = (said.start_logits, said.end_logits) if answers else None
+        wanted = torch.stack(spans, dim=-1) if spans else said[0]
+        torch.testing.assert_close(found[real], wanted[real], atol=1e-4, rtol=1e-4)
+
+
+HEADLESS = [("marian", "MarianModel")]
 
 
 @pytest.mark.parametrize(("family", "name"), HEADLESS)
 def test_a_folder_without_a_language_model_head_is_refused(family, name, tmp_path):
-    size = 1 if family in ("gpt_neox", "llama", "mistral") else 0  # not tied
-    getattr(transformers, name)(made(family, size).config).save_pretrained(tmp_path)
+    getattr(transformers, name)(made(family, 0).config).save_pretrained(tmp_path)
     said = rf"this folder has no head that predicts tokens \(architectures: \['{name}'\]\)"
     with pytest.raises(ValueError, match=said):
         network_of(tmp_path, values_of(tmp_path), 96)

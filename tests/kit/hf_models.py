@@ -1,5 +1,6 @@
 """Networks of transformers with random weights, in folders as it saves them: the tests' oracle."""
 
+import re
 from typing import Any
 
 import torch
@@ -62,7 +63,8 @@ def made(
 ) -> Any:
     """A network of a family, in evaluation mode, its weights spread; size: 0 to 4.
 
-    head: of an encoder, what its class is called after the family, "Model" for one without a head.
+    head: what its class is called after the family, "Model" for one without a head; "": the one
+    that predicts tokens.
     options: of its configuration.
     """
     import transformers  # slow to import, so only where needed
@@ -70,8 +72,7 @@ def made(
     torch.manual_seed(seed)
     config = _config(transformers, family, size, vocab_size)
     config.update(options)
-    name = f"{ENCODERS[family]}{head}" if head else _CLASSES[family]
-    model = getattr(transformers, name)(config).eval()
+    model = getattr(transformers, class_of(family, head))(config).eval()
     plus_one = family.startswith("gemma")
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -84,6 +85,14 @@ def made(
         if hasattr(model, "final_logits_bias"):
             model.final_logits_bias.copy_(torch.randn_like(model.final_logits_bias))
     return model
+
+
+def class_of(family: str, head: str) -> str:
+    """The name of a family's class with a head; see `made`."""
+    if not head:
+        return _CLASSES[family]
+    name = re.sub("LMHeadModel|For[A-Z].*|MTModel", "", _CLASSES[family])
+    return f"{name}{'Text' * (family == 'gemma3_text')}{head}"
 
 
 _CLASSES = {

@@ -49,6 +49,21 @@ def test_a_model_shorter_than_its_example_is_served_and_can_be_used(tokenizer, f
     assert opened(service, "short")["first"]["text"] == example.text
 
 
+@pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder"])
+def test_the_text_of_a_model_that_predicts_no_token_is_read(tokenizer, family):
+    heads = ({"head": "none"}, {"head": "text-labels-last", "labels": ("no", "yes")})
+    for head in heads[family == "encoder-decoder" :]:
+        service = Service([tiny("judge", family, tokenizer, max_len=40, **head)])
+        example = example_of(service.model("judge"))
+        assert "[MASK]" not in example.text
+        run, batch = example_facts(service, "judge")
+        assert (run["text"], batch["texts"]) == (example.text, list(example.batch))
+        *_, last = presses.generate(service, "visitor", "judge", "a fox", {"max_new_tokens": 3})
+        assert last["status"]["kind"] == "done"
+        assert last["tokens"]["request"] == {"model": "judge", "text": "a fox"}
+        assert opened(service, "judge")["run"]["head"] == head["head"]
+
+
 def test_an_example_is_cut_after_a_word_if_one_fits(tokenizer):
     text = EXAMPLES["encoder-decoder"].text
     words = [" ".join(text.split(" ")[:count]) for count in range(1, 9)]

@@ -53,6 +53,12 @@ def items(tiny_model: Model) -> list[Asked]:
              labels=tuple(HOSTILE[:2]), tie_embeddings=False)
         for head in ("text-labels", "token-labels")
     ]  # fmt: skip
+    ranking = {"head": "text-labels-last", "labels": ("fits",), "label_probabilities": "none"}
+    scorers += [
+        tiny("ranker", "decoder", writer.tokenizer, positions="learned", **ranking),
+        tiny("reader", "decoder", writer.tokenizer, positions="rotary", head="none"),
+        tiny("judge", "encoder-decoder", writer.tokenizer, positions="learned", **ranking),
+    ]
     texts = ("The fox said hello.", "Go")
     beams = translator.generate("The fox said", beams=2, max_new_tokens=4)
     return [
@@ -64,6 +70,7 @@ def items(tiny_model: Model) -> list[Asked]:
         *((scorer, scorer.trace("The fox")) for scorer in scorers),
         (writer, batch_of(writer, *texts)),
         (translator, translator.translate_batch(list(texts))),
+        (scorers[-1], batch_of(scorers[-1], *texts)),
         (writer, with_lens(writer, writer.trace("a"))),
         (writer, with_lens(writer, writer.generate("The fox", max_new_tokens=40))),
     ]

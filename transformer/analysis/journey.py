@@ -157,11 +157,11 @@ def continuation(
     """Ids that the likeliest tokens after `position` are, to the end of the sentence, at most
     N_WRITTEN; with one head switched off if `site` names its place, or on again if it is off.
 
-    Empty for an encoder and for an unknown head.
+    Empty for a model that does not generate, and for an unknown head.
     """
     check_made_by(model, run)
     position = model.last_read(run) if position is None else position
-    if run.config.family == "encoder":
+    if not run.config.generates:
         return ()
     interventions = run.request.interventions
     if site is not None:

@@ -80,7 +80,9 @@ class TextBefore:
     @classmethod
     def up_to(cls, model: LoadedModel, run: Run, position: int) -> TextBefore:
         """Up to the token at `position`, for what follows it; an encoder reads the whole text and
-        says the token there. Raises ValueError for a position that the network does not read."""
+        says the token there. Raises ValueError for a position that the network does not read, and
+        for a network that predicts no tokens."""
+        model.network.check_predicts()
         check_made_by(model, run)
         check_whole("position", position, run.trace_start, _last_read(run))
         if isinstance(model.network, EncoderOnly):

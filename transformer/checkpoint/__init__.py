@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from transformer.checkpoint import adapters, folder, hub
-from transformer.checkpoint.adapters import MAX_LEN, from_memory
+from transformer.checkpoint.adapters import MAX_LEN
+from transformer.checkpoint.adapters.memory import from_memory
 from transformer.checkpoint.export import export
 from transformer.checkpoint.folder import (
     BUNDLED,

@@ -2,6 +2,7 @@
 
 python -m transformer.checkpoint convert SOURCE FOLDER
 python -m transformer.checkpoint export SOURCE FOLDER
+python -m transformer.checkpoint families   # the model_types of transformers that are read
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import argparse
 import sys
 
 from transformer import checkpoint
+from transformer.checkpoint.adapters import families as adapters
 from transformer.command_line import Parser
 
 
@@ -27,7 +29,11 @@ def main() -> None:
             "--max-len", type=int, default=checkpoint.MAX_LEN,
             help="the most tokens that the network reads at once",
         )  # fmt: skip
+    commands.add_parser("families", help="list the model_types that are read")
     options = parser.parse_args()
+    if options.command == "families":
+        print("\n".join(adapters.listed()))
+        return
     try:
         model = checkpoint.read(options.source, options.max_len)
         if options.command == "export":

@@ -87,13 +87,14 @@ class LoadedModel:
 
     @property
     def generator_network(self) -> DecoderOnly | EncoderDecoder:
-        """The network, if it has a decoder; else ValueError."""
+        """The network, if it has a decoder that predicts tokens; else ValueError."""
         if isinstance(self.network, EncoderOnly):
             raise InvalidRequest(
                 "wrong_family",
                 "{name} is an encoder: it reads text but cannot generate any",
                 name=self.name,
             )
+        self.network.check_predicts()
         return self.network
 
     @property
@@ -122,7 +123,10 @@ class LoadedModel:
         if self.config.family == "encoder-decoder":
             source = self.tokenizer.source(self.tokenizer.encode(read))
             self.check_length(len(source))
-            return Prepared(source, self.tokenizer.target_start)
+            start = self.tokenizer.target_start
+            if self.config.generates:
+                return Prepared(source, start)
+            return Prepared(source, [start[0], *source[:-1]])  # a classifier's decoder reads it too
         if self.config.family == "encoder":
             ids = hidden_ids(self.tokenizer, read)
             self.check_length(len(ids))

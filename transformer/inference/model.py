@@ -307,6 +307,7 @@ class Model(LoadedModel):
             raise ValueError(
                 f"translating needs an encoder-decoder; {self.name} is {self.config.family}"
             )
+        self.network.check_predicts()
 
 
 def _check_draws(request: Request, seed: int, needed: bool = False) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformer.checks import shortened
-from transformer.model.config_checks import check
+from transformer.model.config_checks import STACKS, check
+from transformer.model.heads import HEADS
 from transformer.model.positions import LAYER_TYPES, POSITIONS, LayerType
 from transformer.model.rotary import RotarySettings
 
@@ -184,6 +185,11 @@ class ModelConfig:
         """How rotary positions rotate a head in layers with a window, if these differ."""
         base = self.sliding_rotary_base or self.rotary_base
         return self.rotary._replace(base=base, scaling="none", multiplier=1.0)
+
+    @property
+    def generates(self) -> bool:
+        """Whether a decoder predicts the next token, so that texts can be written."""
+        return HEADS[self.head].predicts and STACKS[self.family][-1] == "decoder"
 
     @property
     def output_vocab_size(self) -> int:

@@ -13,7 +13,10 @@ from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, PLACEMENTS
 from transformer.model.rotary import SCALINGS
 
 SCORE_DIVISORS = ("d_head", "d_model")  # the paper's, and a tutorial's mistake
-FAMILIES = ("decoder", "encoder", "encoder-decoder")
+STACKS = {  # of each family
+    "decoder": ("decoder",), "encoder": ("encoder",), "encoder-decoder": ("encoder", "decoder"),
+}  # fmt: skip
+FAMILIES = tuple(STACKS)
 
 
 def check(config: Any) -> None:
@@ -188,14 +191,11 @@ def _check_head(config: Any) -> None:
         )
     if config.label_activation is not None:
         check_choice("label_activation", config.label_activation, LABEL_ACTIVATIONS)
-    encoder_alone = {
-        "head": config.head != "tokens",
-        "embedding_size": config.d_embedding != config.d_model,
-    }
-    for name, used in encoder_alone.items():
-        if used and config.family != "encoder":
-            got = shortened(getattr(config, name))
-            raise ValueError(f"{name}={got} needs family='encoder'; got {shortened(config.family)}")
+    if config.d_embedding != config.d_model and config.family != "encoder":
+        raise ValueError(
+            f"embedding_size={config.embedding_size} needs family='encoder'; got "
+            f"{shortened(config.family)}"
+        )
     if config.head != "tokens" and config.tie_embeddings:
         raise ValueError(f"tie_embeddings needs head='tokens'; got {shortened(config.head)}")
     if config.head == "none" and config.head_transform:

@@ -87,21 +87,32 @@ def _mean(x: Tensor, is_text: Tensor | None) -> Tensor:
     return (x * shares[..., None]).sum(dim=1)
 
 
+def _last(x: Tensor, is_text: Tensor | None) -> Tensor:
+    if is_text is None:
+        return x[:, -1]
+    places = torch.arange(x.shape[1], device=x.device)
+    last = torch.where(is_text, places, 0).amax(dim=1)
+    return x[torch.arange(len(x), device=x.device), last]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Head:
-    """make: the module for a ModelConfig. labelled: it scores labels. pool: makes one vector of a
-    text, so that its scores are of the whole text: (B, T, C) and is_text (B, T) or None -> (B, C).
+    """make: the module for a ModelConfig. predicts: it scores the next, or a hidden, token.
+    labelled: it scores labels. pool: makes one vector of a text, so that its scores are of the
+    whole text: (B, T, C) and is_text (B, T) or None -> (B, C).
     """
 
     make: Callable[[Any], nn.Module]
+    predicts: bool = False
     labelled: bool = False
     pool: Callable[[Tensor, Tensor | None], Tensor] | None = None
 
 
 HEADS: dict[str, Head] = {
-    "tokens": Head(make=_token_head),
+    "tokens": Head(make=_token_head, predicts=True),
     "none": Head(make=_no_head),
     "text-labels": Head(make=LabelHead, labelled=True, pool=_first),
     "text-labels-mean": Head(make=LabelHead, labelled=True, pool=_mean),
+    "text-labels-last": Head(make=LabelHead, labelled=True, pool=_last),
     "token-labels": Head(make=LabelHead, labelled=True),
 }

@@ -111,7 +111,7 @@ class Transformer(nn.Module):
 
     def check_predicts(self) -> None:
         """Raise ValueError unless the head predicts tokens."""
-        if self.config.head != "tokens":
+        if not HEADS[self.config.head].predicts:
             raise InvalidRequest("no_head", "this network has no output layer that predicts tokens")
 
     def _finish(

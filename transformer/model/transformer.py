@@ -242,7 +242,7 @@ class EncoderDecoder(Transformer):
             hooks=self.hooks_with(hooks, trace),
         )
         x = self._read(self.target_embedding, self.decoder, target, context, tgt_mask)
-        return self.project(x, where)
+        return self.project(x, where, tgt_is_text)
 
     def _memory_mask(
         self, source: Tensor, is_text: Tensor | None, given: Tensor | None

@@ -130,7 +130,7 @@ def request_of_run(run: Run) -> dict[str, Any]:
     """The request whose run this is; if it was stopped early, for as many tokens as it has."""
     request = run.reproducing_request
     asked: dict[str, Any] = {"model": run.model, "text": request.text}
-    if run.config.family == "encoder":
+    if not run.config.generates:
         return asked
     sampling = request.sampling
     asked["method"] = BEAM if request.beams > 1 else GREEDY if sampling is None else SAMPLE

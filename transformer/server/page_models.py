@@ -14,6 +14,8 @@ from transformer.inference.engines.compiled import NETWORK
 from transformer.inference.model import Model
 from transformer.learning.exercises import EXERCISES, held_out, prompt_of
 from transformer.messages import language, mark, numeral, say, say_n
+from transformer.model.heads import HEADS
+from transformer.network_words import depth_in_words
 from transformer.server.fields import BEAM, GREEDY, LANGUAGES, METHODS, NUMBERS, SAMPLE, opening_of
 from transformer.tokenizer import Tokenizer
 
@@ -74,6 +76,17 @@ _READING = Example(
     methods=(GREEDY,),
     only_read=True,
 )
+_UNPREDICTED = dataclasses.replace(
+    _READING,
+    label=mark("Text to read (Enter)"),
+    text="Tom gave the ball to Mia because she was sad.",
+    suggestions=(
+        "Tom gave the ball to Mia because she was sad.",
+        "The movie was long, but I liked it.",
+        "The fox ran up the hill.",
+    ),
+    batch=("The fox ran.", "Lily went to the park with her mom.", "It was a sunny day."),
+)
 QUESTION = mark("Question (Enter asks the network)")
 ANSWER = mark("Answer")
 EXAMPLES = {"decoder": _STORY, "encoder-decoder": _TRANSLATION, "encoder": _READING}
@@ -87,7 +100,8 @@ def example_of(model: Model) -> Example:
     """
     if (model.metadata or {}).get("exercise") in EXERCISES:
         return _questions(model)
-    example = EXAMPLES[model.config.family]
+    predicts = HEADS[model.config.head].predicts
+    example = EXAMPLES[model.config.family] if predicts else _UNPREDICTED
     opening = opening_of(model.name, model.config)
     if "text" in opening:  # it ends where something is decided: *Write on* goes on from there
         others = (one for one in example.methods if one != opening["method"])
@@ -95,7 +109,8 @@ def example_of(model: Model) -> Example:
             example, text=opening["text"], methods=(opening["method"], *others),
             settings={"max_new_tokens": opening["length"]}, only_read=True,
         )  # fmt: skip
-    if model.config.family == "encoder-decoder" and (names := model.tokenizer.languages):
+    is_translator = predicts and model.config.family == "encoder-decoder"
+    if is_translator and (names := model.tokenizer.languages):
         settings = example.settings | _first_languages(model.tokenizer)
         example = dataclasses.replace(example, languages=tuple(names), settings=settings)
     return dataclasses.replace(
@@ -205,7 +220,7 @@ def headline(model: Model) -> str:
     """Where the model runs, its size and, if it learned an exercise, how well it did."""
     config, count = model.config, model.n_parameters
     device = "CPU" if model.device.type == "cpu" else model.device.type.upper()
-    layers = say_n("{n} layer", "{n} layers", config.n_layers)
+    layers = depth_in_words(config.n_layers, config.output_n_layers)
     heads = say_n("{n} head", "{n} heads", config.n_heads)
     millions = say("{n} M parameters", n=numeral(count / 1e6, ".1f"))
     size = millions if count >= 1e6 else say_n("{n} parameter", "{n} parameters", count)

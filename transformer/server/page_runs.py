@@ -241,7 +241,7 @@ def run_of(service: Service, asked: Mapping[str, Any]) -> Run:
         return service.store.run(service.example(name)[0])
     example = example_of(model)
     text, chosen = asked.get("text", example.text), settings_of(asked, example.methods[0])
-    if model.config.family == "encoder":
+    if not model.config.generates:
         return service.read(name, text)
     return service.generate(name, text, **chosen)
 

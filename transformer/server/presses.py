@@ -151,7 +151,7 @@ def generate(
     with service.requests.open(visitor) as deadline:
 
         def steps() -> Iterator[Update]:
-            if service.model(name, visitor).config.family == "encoder":
+            if not service.model(name, visitor).config.generates:
                 yield _read(service, visitor, name, text)
             else:
                 yield from _continue(service, visitor, deadline, name, text, settings)

@@ -142,7 +142,7 @@ class Service:
         """
         check_interventions(interventions)
         texts, model = check_texts(texts), self.model(name)
-        if model.config.family != "encoder-decoder":
+        if model.config.family != "encoder-decoder" or not model.config.generates:
             return on_cpu(model.trace(texts, interventions, **languages))
         settings = {"max_new_tokens": MAX_NEW_TOKENS, "trace_interventions": interventions}
         return on_cpu(model.translate_batch(texts, **settings, **languages))

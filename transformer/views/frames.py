@@ -93,11 +93,11 @@ def _figures(models: ModelQueries, run: Run, batch: Batch) -> Iterator[tuple[str
     if run.config.family == "encoder":
         return
     yield "surprisal", surprisal(run)
-    n_layers, n_heads = run.config.n_layers, run.config.n_heads
-    change = {(a, b): torch.zeros(n_layers, n_heads) for a, b in run.trace.kinds()}
+    layers, n_heads = run.config.n_layers_of, run.config.n_heads
+    change = {(a, b): torch.zeros(layers(a), n_heads) for a, b in run.trace.kinds()}
     none = HeadImportance(position=1, target=0, log_probability=0.0, change=change)
     yield "importance", importance(none, stack, kind, "")
-    flat = torch.zeros(n_layers, 2)
+    flat = torch.zeros(layers(stack), 2)
     yield (
         "patching",
         patching(PatchEffect(target=0, before=0.0, other=0.0, change=flat), TWO, TWO, ""),

@@ -6,33 +6,15 @@ Nothing is ever unpickled.
 from __future__ import annotations
 
 import dataclasses
-import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any
 
-import torch
 from torch import Tensor
 
-from transformer.checkpoint.adapters import (
-    bart,
-    bert,
-    falcon,
-    gpt2,
-    gpt_bigcode,
-    gpt_neo,
-    gptj,
-    llama,
-    llama_kinds,
-    modernbert,
-    mpt,
-    neox,
-    opt,
-    t5,
-)
+from transformer.checkpoint.adapters.families import FAMILIES, checked_kind
 from transformer.checkpoint.adapters.options import Values, only, padding_of
 from transformer.checkpoint.folder import (
     Checkpoint,
@@ -43,112 +25,14 @@ from transformer.checkpoint.folder import (
     read_card,
     read_json,
 )
-from transformer.checkpoint.weight_files import WeightFiles, plain_name, shard_names
+from transformer.checkpoint.weight_files import WeightFiles, shard_names
 from transformer.checks import shortened
 from transformer.model.config import ModelConfig
 from transformer.model.weights import check_surplus, network_with
 from transformer.tokenizer import hf_tokenizers
 from transformer.tokenizer.foreign import SpecialIds
 
-# How far results may differ, in standard deviations: in float32, and in a type that rounds.
-_SAME, _SAME_ROUNDED = 0.02, 0.25
 MAX_LEN = 1024  # the most tokens that a network reads at once, unless told otherwise
-
-
-def _ids(**ids: int) -> dict[str, int]:
-    return {f"{name}_token_id": index for name, index in ids.items()}
-
-
-class Adapter(Protocol):
-    """A module that reads a family's config.json and weights."""
-
-    @property
-    def config(self) -> Callable[..., ModelConfig]:
-        """config(values, max_len) or config(values, max_len, stored): convert config.json."""
-
-    @property
-    def weights(self) -> Callable[..., dict[str, Tensor]]:
-        """weights(stored, config) or weights(stored, config, values): rename their weights."""
-
-
-ADAPTERS: dict[str, Adapter] = {
-    "gpt2": gpt2,
-    "gpt_bigcode": gpt_bigcode,
-    "gpt_neo": gpt_neo,
-    **dict.fromkeys(gptj.KINDS, gptj),
-    "falcon": falcon,
-    "mpt": mpt,
-    "opt": opt,
-    **dict.fromkeys(neox.KINDS, neox),
-    **dict.fromkeys(llama_kinds.KINDS, llama),
-    **dict.fromkeys(bert.KINDS, bert),
-    "modernbert": modernbert,
-    **dict.fromkeys(bart.KINDS, bart),
-    **dict.fromkeys(t5.KINDS, t5),
-}
-# Other names of keys of config.json.
-_BART_NAMES = {
-    "hidden_size": "d_model",
-    "num_attention_heads": "encoder_attention_heads",
-    "num_hidden_layers": "encoder_layers",
-}
-_T5_NAMES = {
-    "head_dim": "d_kv",
-    "hidden_size": "d_model",
-    "num_attention_heads": "num_heads",
-    "num_hidden_layers": "num_layers",
-}
-_GPT_2_NAMES = {
-    "hidden_size": "n_embd",
-    "max_position_embeddings": "n_positions",
-    "num_attention_heads": "n_head",
-    "num_hidden_layers": "n_layer",
-}
-OTHER_NAMES: dict[str, dict[str, str]] = {
-    **dict.fromkeys(("gpt2", "gpt_bigcode", *gptj.KINDS), _GPT_2_NAMES),
-    "gpt_neo": {"num_attention_heads": "num_heads", "num_hidden_layers": "num_layers"},
-    "mpt": {
-        "hidden_size": "d_model",
-        "num_attention_heads": "n_heads",
-        "num_hidden_layers": "n_layers",
-    },
-    "bloom": {"num_attention_heads": "n_head", "num_hidden_layers": "n_layer"},
-    "distilbert": {
-        "hidden_size": "dim",
-        "num_attention_heads": "n_heads",
-        "num_hidden_layers": "n_layers",
-    },
-    **dict.fromkeys(bart.KINDS, _BART_NAMES),
-    **dict.fromkeys(t5.KINDS, _T5_NAMES),
-}
-
-
-# The ids of start and end that a family has where its files name none.
-_DEFAULT_IDS: dict[str, dict[str, int]] = {
-    **dict.fromkeys(
-        ("gpt2", "gpt_bigcode", "gpt_neo", "gptj", "codegen", "starcoder2"),
-        _ids(bos=50256, eos=50256),
-    ),
-    "falcon": _ids(bos=11, eos=11),
-    "opt": _ids(bos=2, eos=2),
-    "gpt_neox": _ids(bos=0, eos=2),
-    **dict.fromkeys(("bloom", "llama", "mistral", "granite"), _ids(bos=1, eos=2)),
-    **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), _ids(bos=2, eos=1)),
-    "phi3": _ids(bos=1, eos=32000),
-    **dict.fromkeys(("olmo", "olmo2", "olmo3"), _ids(eos=50279)),
-    "phi": _ids(bos=1, eos=2),
-    "cohere": _ids(bos=5, eos=255001),
-    "exaone4": _ids(bos=0, eos=2),
-    "smollm3": _ids(bos=128000, eos=128001),
-    "stablelm": _ids(bos=0, eos=0),
-    **dict.fromkeys(("roberta", "xlm-roberta", "camembert", "mpnet"), _ids(bos=0, eos=2)),
-    "modernbert": _ids(bos=50281, eos=50282),
-    "mbart": _ids(bos=0, eos=2),
-    **dict.fromkeys(("bart", "m2m_100"), _ids(bos=0, eos=2, decoder_start=2)),
-    "marian": _ids(eos=0, decoder_start=58100),
-    "t5": _ids(eos=1),
-    **dict.fromkeys(("mt5", "umt5"), _ids(eos=1, decoder_start=0)),
-}
 
 
 def transformer_in(folder: Path) -> Path:
@@ -179,76 +63,16 @@ def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
 
     Raises CheckpointError with the reason in one sentence.
     """
-    with _reasons(name):
+    with reasons(name):
         values = values_of(folder)
         network, dtypes = network_of(folder, values, max_len)
-        checkpoint = _checkpoint(name, values, network, dtypes, folder)
-        check_numbers(folder, checkpoint.network, checkpoint.config)
-    return dataclasses.replace(checkpoint, card=read_card(folder / "README.md"))
-
-
-def from_memory(theirs: Any, tokenizer: Any, max_len: int = MAX_LEN) -> Checkpoint:
-    """Convert a network and a tokenizer of transformers, whose weights are copied.
-
-    Raises CheckpointError with the reason in one sentence, also for a network that computes
-    something else than its weights say: one with hooks, or with modules that were replaced.
-    """
-    theirs = getattr(theirs, "_orig_mod", theirs)  # of a compiled network
-    name = type(theirs).__name__
-    special = theirs.generation_config.to_dict() if theirs.can_generate() else None
-    values = theirs.config.to_dict() | {"architectures": [name]}
-    values = _with_ids(values, special)
-    stored = {plain_name(key): x.detach().cpu().clone() for key, x in theirs.state_dict().items()}
-    files = TemporaryDirectory()
-    try:
-        with _reasons(name):
-            tokenizer.save_pretrained(files.name)
-            config = config_of(values, max_len, stored)
-            network, dtypes = _network_with(config, values, stored)
-            _check_same_results(theirs, network)
-            checkpoint = _checkpoint(name, values, network, dtypes, Path(files.name))
-    except BaseException:
-        files.cleanup()
-        raise
-    weakref.finalize(checkpoint.tokenizer, files.cleanup)  # which may copy them when saved
-    return checkpoint
-
-
-@torch.no_grad()
-def _check_same_results(theirs: Any, network: Network) -> None:
-    """Raise ValueError if the network in memory gives other results than the one made of it."""
-    config, training = network.config, [(part, part.training) for part in theirs.modules()]
-    few = [index for index in range(3, config.vocab_size) if index != config.padding_id]
-    ids = torch.tensor([few[:: max(1, len(few) // 4)][:4]])[:, : config.max_len]
-    both = config.family == "encoder-decoder"
-    given = {"input_ids": ids} | ({"decoder_input_ids": ids[:, :1]} if both else {})
-    try:
-        said = theirs.eval()(**{name: x.to(theirs.device) for name, x in given.items()})
-    finally:
-        for part, was in training:
-            part.training = was
-    wanted = _results_of(said).float().cpu()
-    found = network(*given.values()).view(wanted.shape)
-    differs = float((found - wanted).norm() / (wanted.std() * wanted.numel() ** 0.5 + 1e-9))
-    allowed = _SAME if theirs.dtype == torch.float32 else _SAME_ROUNDED
-    if not differs < allowed:
-        raise ValueError(
-            f"its results differ by {differs:.0%} from those of its weights in this project's "
-            "network; it has hooks, a replaced module, or an option that is not read"
-        )
-
-
-def _results_of(said: Any) -> Tensor:
-    """The logits in an output of transformers, or its last hidden states."""
-    if hasattr(said, "start_logits"):
-        return torch.stack([said.start_logits, said.end_logits], dim=-1)
-    names = ("logits", "prediction_logits", "last_hidden_state")
-    results: Tensor = next(said[name] for name in names if name in said)
-    return results
+        made = checkpoint_of(name, values, network, dtypes, folder)
+        check_numbers(folder, made.network, made.config)
+    return dataclasses.replace(made, card=read_card(folder / "README.md"))
 
 
 @contextmanager
-def _reasons(name: str) -> Iterator[None]:
+def reasons(name: str) -> Iterator[None]:
     """Turn errors raised inside into a CheckpointError that names the model."""
     try:
         yield
@@ -263,7 +87,7 @@ def _reasons(name: str) -> Iterator[None]:
         ) from error
 
 
-def _checkpoint(
+def checkpoint_of(
     name: str, values: Values, network: Network, dtypes: str, folder: Path
 ) -> Checkpoint:
     """A network with the tokenizer in a folder."""
@@ -287,10 +111,10 @@ def values_of(folder: Path) -> Values:
     """The values of config.json and the ids of generation_config.json. Raises ValueError."""
     values = _with_usual_names(_object(folder / "config.json"))
     given = folder / "generation_config.json"
-    return _with_ids(values, _object(given) if given.is_file() else None)
+    return with_ids(values, _object(given) if given.is_file() else None)
 
 
-def _with_ids(values: dict[str, Any], special: Values | None) -> dict[str, Any]:
+def with_ids(values: dict[str, Any], special: Values | None) -> dict[str, Any]:
     """Add the ids of generation_config.json, if there is one: those that are forced are then read
     from it alone. config.json's padding stays: positions may count from it."""
     if special is None:
@@ -301,13 +125,19 @@ def _with_ids(values: dict[str, Any], special: Values | None) -> dict[str, Any]:
     if values.get("pad_token_id") is not None:
         ids.pop("pad_token_id", None)
     kind = values.get("model_type")
-    return (_DEFAULT_IDS.get(kind, {}) if isinstance(kind, str) else {}) | values | ids
+    return {**_names_and_ids(kind)[1], **values, **ids}
+
+
+def _names_and_ids(kind: Any) -> tuple[Mapping[str, str], Mapping[str, int]]:
+    """A family's names of keys and its usual ids; none for a model_type that is not read."""
+    known = isinstance(kind, str) and kind in FAMILIES
+    return FAMILIES[kind][1:] if known else ({}, {})
 
 
 def _with_usual_names(values: dict[str, Any]) -> dict[str, Any]:
     """Add keys that config.json has by another name. Raises ValueError if two names differ."""
     kind = values.get("model_type")
-    for other, usual in OTHER_NAMES.get(kind, {}).items() if isinstance(kind, str) else ():
+    for other, usual in _names_and_ids(kind)[0].items():
         got = values.get(other)
         if got is not None and values.setdefault(usual, got) != got:
             raise ValueError(
@@ -325,7 +155,7 @@ def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Ne
     files = _files(folder)
     config = config_of(values, max_len, files)
     check_surplus(folder, config, files.n_numbers)
-    return _network_with(config, values, files)
+    return network_from(config, values, files)
 
 
 def config_of(values: Values, max_len: int, stored: Mapping[str, Any]) -> ModelConfig:
@@ -333,19 +163,20 @@ def config_of(values: Values, max_len: int, stored: Mapping[str, Any]) -> ModelC
 
     Raises ValueError for a model_type or an option that is not supported.
     """
-    kind = values.get("model_type")
-    if not isinstance(kind, str) or kind not in ADAPTERS:
+    kind = checked_kind(values.get("model_type"))
+    only(values, per_layer_config=None)
+    if quantized := values.get("quantization_config"):
+        method = quantized.get("quant_method") if isinstance(quantized, dict) else quantized
         raise ValueError(
-            f"it has model_type {shortened(kind)}, which is not read yet; what is read: "
-            f"{sorted(ADAPTERS)}; how to add one: CONTRIBUTING.md"
+            f"its weights are quantized ({shortened(method)}), which is not read; needed: the "
+            "model that it was made from"
         )
-    only(values, per_layer_config=None, quantization_config=None)
     config: ModelConfig = _call(kind, "config", values, max_len, stored)
     only(values, is_causal={"decoder": True, "encoder": False}.get(config.family))
     return config
 
 
-def _network_with(
+def network_from(
     config: ModelConfig, values: Values, stored: Mapping[str, Tensor]
 ) -> tuple[Network, str]:
     """The network with these weights, and the types that they are stored in."""
@@ -360,20 +191,23 @@ def _network_with(
 
 
 def _call(kind: str, name: str, *given: Any) -> Any:
-    """Call an adapter's function with two arguments, or with three if it takes them.
+    """Call an adapter's function.
 
-    Raises RuntimeError if it takes others: the adapter is wrong, not the folder.
+    Raises RuntimeError if it takes other parameters: the adapter is wrong, not the folder.
     """
-    function = getattr(ADAPTERS[kind], name)
-    taken = given[: max(2, len(signature(function).parameters))]
+    function = getattr(FAMILIES[kind].adapter, name)
     try:
-        signature(function).bind(*taken)
+        signature(function).bind(*given)
     except TypeError as error:
-        needed = {"config": "config(values, max_len)", "weights": "weights(stored, config)"}[name]
-        raise RuntimeError(f"the adapter of {kind} must have {needed}: {error}") from error
-    return function(*taken)
+        raise RuntimeError(
+            f"the adapter of {kind} must have {_SIGNATURES[name]}: {error}"
+        ) from error
+    return function(*given)
 
 
+_SIGNATURES = {
+    "config": "config(values, max_len, stored)", "weights": "weights(stored, config, values)",
+}  # fmt: skip
 _IDS = (
     "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id",
     "forced_bos_token_id", "forced_eos_token_id",

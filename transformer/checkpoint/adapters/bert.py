@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
+from transformer.checkpoint.adapters.heads import embedding_and_head, label_fields
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     USUAL,
     Stored,
     Values,
-    embedding_and_head,
     one_of,
     only,
     padding_of,
@@ -193,29 +193,11 @@ def _head(kind: Names, values: Values, stored: Stored) -> dict[str, Any]:
     return {"head": head.kind, "label_activation": _label_activation(kind, head, values), **scores}
 
 
-def label_fields(values: Values, labels: tuple[str, ...], probabilities: str) -> dict[str, Any]:
-    """The fields of a classifier's scores. labels: empty: those of config.json."""
-    labels = labels or _labels(values)
-    if values.get("problem_type") == "multi_label_classification":
-        probabilities = "each label"
-    elif len(labels) == 1 and probabilities == "one label":  # a regression's, or a ranker's
-        probabilities = "none"
-    return {"labels": labels, "label_probabilities": probabilities}
-
-
 def _label_activation(kind: Names, head: LabelHead, values: Values) -> str | None:
     """The activation before the labels, which may be the layers' own."""
     if head.activation != kind.activation:
         return head.activation
     return one_of(values, kind.activation, ACTIVATIONS, "gelu")
-
-
-def _labels(values: Values) -> tuple[str, ...]:
-    """The names of a classifier's labels, as transformers finds them."""
-    given = values.get("id2label")
-    if given:
-        return tuple(str(given[at]) for at in sorted(given, key=int))
-    return tuple(f"LABEL_{at}" for at in range(values.get("num_labels", 2)))
 
 
 def _has_token_head(kind: Names, stored: Stored) -> bool:

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
+from transformer.checkpoint.adapters.heads import decoder_of, embedding_and_head
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     Stored,
     Values,
-    embedding_and_head,
     one_of,
     only,
-    padding_of,
     sizes_of,
 )
 from transformer.model.config import ModelConfig
@@ -30,33 +29,27 @@ LAYER = {
 }
 
 
-def config(values: Values, max_len: int) -> ModelConfig:
+def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     only(
         values, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False,
         add_cross_attention=False,
     )  # fmt: skip
     sizes = sizes_of(values, max_len, ("vocab_size", "n_embd", "n_head", "n_layer", "n_positions"))
-    return ModelConfig(
-        family="decoder",
+    return decoder_of(
+        values,
+        stored,
+        sizes,
         norm="pre",
         positions="learned",
         activation=one_of(values, "activation_function", ACTIVATIONS, "gelu_new"),
         d_ff=values.get("n_inner") or 4 * sizes["d_model"],
-        head_bias=False,
-        tie_embeddings=values.get("tie_word_embeddings") in (None, True),
-        norm_eps=values.get("layer_norm_epsilon", 1e-5),
-        padding_id=padding_of(values, sizes["vocab_size"], ("bos_token_id", "eos_token_id")),
-        init="normal",
-        **sizes,
     )
 
 
 def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
     """Rename their weights. Raises ValueError for a missing or an unknown one."""
     theirs = Stored(stored, PREFIX, IGNORED)
-    if "lm_head.weight" not in theirs:
-        only(values, tie_word_embeddings=True)
     ours = embedding_and_head(theirs, config, values, "wte.weight", "lm_head.weight")
     ours |= {
         "embedding.positions.table.weight": theirs.take("wpe.weight")[: config.max_len],

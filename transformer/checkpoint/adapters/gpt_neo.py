@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
+from transformer.checkpoint.adapters.heads import decoder_of, embedding_and_head
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     Stored,
     Values,
-    embedding_and_head,
     one_of,
-    padding_of,
     sizes_of,
 )
 from transformer.model.config import ModelConfig
@@ -33,7 +32,7 @@ _LAYER = {
 _SIZES = ("vocab_size", "hidden_size", "num_heads", "num_layers", "max_position_embeddings")
 
 
-def config(values: Values, max_len: int) -> ModelConfig:
+def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     sizes = sizes_of(values, max_len, _SIZES)
     layers = values.get("attention_layers") or [
@@ -42,8 +41,10 @@ def config(values: Values, max_len: int) -> ModelConfig:
         for name in names * times
     ]
     types = [one_of({"attention_types": name}, "attention_types", _TYPES, "") for name in layers]
-    return ModelConfig(
-        family="decoder",
+    return decoder_of(
+        values,
+        stored,
+        sizes,
         positions="learned",
         activation=one_of(values, "activation_function", ACTIVATIONS, "gelu_new"),
         d_ff=values.get("intermediate_size") or 4 * sizes["d_model"],
@@ -52,12 +53,6 @@ def config(values: Values, max_len: int) -> ModelConfig:
         score_scale=1.0,
         attention_bias=False,
         output_bias=True,
-        head_bias=False,
-        tie_embeddings=values.get("tie_word_embeddings") in (None, True),
-        norm_eps=values.get("layer_norm_epsilon", 1e-5),
-        padding_id=padding_of(values, sizes["vocab_size"], ("bos_token_id", "eos_token_id")),
-        init="normal",
-        **sizes,
     )
 
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
+from transformer.checkpoint.adapters.heads import decoder_of, embedding_and_head
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     Stored,
     Values,
-    embedding_and_head,
     half_split,
     one_of,
-    padding_of,
+    second_norm,
     sizes_of,
 )
 from transformer.model.config import ModelConfig
@@ -35,24 +35,23 @@ _LAYER = {
 _SIZES = ("vocab_size", "n_embd", "n_head", "n_layer", "n_positions")
 
 
-def config(values: Values, max_len: int) -> ModelConfig:
+def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     sizes = sizes_of(values, max_len, _SIZES)
     if values["model_type"] == "codegen" and sizes["n_heads"] % _SHARDS:
         raise ValueError(f"it has n_head={sizes['n_heads']}; needed: a multiple of {_SHARDS}")
-    return ModelConfig(
-        family="decoder",
+    return decoder_of(
+        values,
+        stored,
+        sizes,
         positions="rotary",
         rotary_size=values.get("rotary_dim", 64),
         parallel=True,
         activation=one_of(values, "activation_function", ACTIVATIONS, "gelu_new"),
         d_ff=values.get("n_inner") or 4 * sizes["d_model"],
         attention_bias=False,
-        tie_embeddings=bool(values.get("tie_word_embeddings", False)),
-        norm_eps=values.get("layer_norm_epsilon", 1e-5),
-        padding_id=padding_of(values, sizes["vocab_size"], ("bos_token_id", "eos_token_id")),
-        init="normal",
-        **sizes,
+        head_bias=True,
+        tied=False,
     )
 
 
@@ -60,7 +59,7 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     """Rename their weights. Raises ValueError for a missing or an unknown one."""
     theirs, names = Stored(stored, PREFIX, IGNORED), dict(_LAYER)
     ours = embedding_and_head(theirs, config, values, "wte.weight", "lm_head.weight")
-    ours["head.bias"] = theirs.take("lm_head.bias")
+    ours |= {"head.bias": theirs.take("lm_head.bias")} if config.head_bias else {}
     if values["model_type"] == "codegen":
         for layer in range(config.n_layers):
             joined = theirs.take(f"h.{layer}.attn.qkv_proj.weight").unflatten(0, (_SHARDS, 3, -1))
@@ -71,12 +70,9 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     ours |= theirs.layers(config.n_layers, "decoder.layers", "h", names)
     ours |= theirs.linear("decoder.norm", "ln_f")
     theirs.finish(values)
+    ours |= second_norm(ours)
     for layer in range(config.n_layers):
-        here = f"decoder.layers.{layer}"
-        for kind in ("weight", "bias"):
-            norm = ours[f"{here}.self_residual.norm.{kind}"]
-            ours[f"{here}.feed_forward_residual.norm.{kind}"] = norm.clone()
         for part in ("query", "key"):
-            name = f"{here}.self_attention.{part}.weight"
+            name = f"decoder.layers.{layer}.self_attention.{part}.weight"
             ours[name] = half_split(ours[name], config.n_heads, config.rotary.size)
     return ours

@@ -8,18 +8,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer.checkpoint.adapters.heads import decoder_of, embedding_and_head
 from transformer.checkpoint.adapters.llama_kinds import KINDS, Kind, Option
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     Stored,
     Values,
-    embedding_and_head,
     half_split,
     one_of,
     only,
-    padding_of,
     rope_of,
     rotary_of,
+    second_norm,
     shortest,
     sizes_of,
     with_biases,
@@ -30,7 +30,7 @@ PREFIX = "model."
 IGNORED = (r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq", r"rotary_emb\.inv_freq")
 
 
-def config(values: Values, max_len: int) -> ModelConfig:
+def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     kind, rope = KINDS[values["model_type"]], _rope_of(values)
     only({**values, **rope}, use_bidirectional_attention=False, **kind.refused)
@@ -48,19 +48,18 @@ def config(values: Values, max_len: int) -> ModelConfig:
         "gated": True,
         "head_bias": False,
     }
-    return ModelConfig(
-        family="decoder",
+    return decoder_of(
+        values,
+        stored,
+        sizes,
         positions="rotary",
         activation=_activation(values, kind.activation),
         head_size=None if head_size * n_heads == width else head_size,
         n_key_heads=values.get("num_key_value_heads", kind.key_heads),
         dropout=0.0,
-        tie_embeddings=bool(values.get("tie_word_embeddings", kind.tied)),
+        tied=kind.tied,
         norm_eps=values.get(*kind.norm_eps[:2]),
-        padding_id=padding_of(values, sizes["vocab_size"], ("bos_token_id", "eos_token_id")),
-        init="normal",
         **none | options | dict(kind.fields),
-        **sizes,
         **_rotary_of(values, rope, kind, head_size),
         **_layer_types(values, kind, sizes["max_len"]),
     )
@@ -149,7 +148,7 @@ def _sliding_layers(values: Values, kind: Kind, rotates: Sequence[int]) -> list[
 
 def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
     """Rename their weights. Raises ValueError for a missing or an unknown one."""
-    theirs, kind = Stored(stored, PREFIX, IGNORED), KINDS[values["model_type"]]
+    theirs, kind = Stored(stored, PREFIX, IGNORED, _present_name), KINDS[values["model_type"]]
     ours = embedding_and_head(theirs, config, values, "embed_tokens.weight", "lm_head.weight")
     if config.head_bias:
         ours["head.bias"] = theirs.take("lm_head.bias")
@@ -165,17 +164,18 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     ours |= theirs.layers(config.n_layers, "decoder.layers", "layers", names)
     ours |= theirs.linear("decoder.norm", kind.end) if kind.trained_norms else {}
     theirs.finish(values)
-    for layer in range(config.n_layers):
-        here = f"decoder.layers.{layer}"
-        if kind.one_norm:
-            norm = {name: x for name, x in ours.items() if name.startswith(f"{here}.self_residual")}
-            ours |= {name.replace("self_", "feed_forward_"): x.clone() for name, x in norm.items()}
-        if kind.neighbours:
-            for part, n_heads in (("query", config.n_heads), ("key", config.key_heads)):
-                for name in ("weight", "bias") if config.attention_bias else ("weight",):
-                    at = f"{here}.self_attention.{part}.{name}"
-                    ours[at] = half_split(ours[at], n_heads, config.rotary.size)
+    ours |= second_norm(ours) if kind.one_norm else {}
+    for layer in range(config.n_layers) if kind.neighbours else ():
+        for part, n_heads in (("query", config.n_heads), ("key", config.key_heads)):
+            for name in ("weight", "bias") if config.attention_bias else ("weight",):
+                at = f"decoder.layers.{layer}.self_attention.{part}.{name}"
+                ours[at] = half_split(ours[at], n_heads, config.rotary.size)
     return ours if config.norm_kind != "layer" else with_biases(ours)
+
+
+def _present_name(name: str) -> str:
+    """The name in most folders of what those for question answering call "transformer"."""
+    return name.removeprefix("transformer.")
 
 
 def _plain_norms(config: ModelConfig, names: Mapping[str, str]) -> dict[str, Tensor]:

@@ -8,12 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.checkpoint.adapters.bert import label_fields
+from transformer.checkpoint.adapters.heads import embedding_and_head, label_fields
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     Stored,
     Values,
-    embedding_and_head,
     one_of,
     only,
     padding_of,

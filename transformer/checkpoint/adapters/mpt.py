@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
+from transformer.checkpoint.adapters.heads import decoder_of, embedding_and_head
 from transformer.checkpoint.adapters.options import (
     Stored,
     Values,
-    embedding_and_head,
     only,
-    padding_of,
     sizes_of,
     with_biases,
 )
@@ -28,7 +27,7 @@ _LAYER = {
 _SIZES = ("vocab_size", "d_model", "n_heads", "n_layers", "max_seq_len")
 
 
-def config(values: Values, max_len: int) -> ModelConfig:
+def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     attention = values.get("attn_config") or {}
     only(
@@ -37,20 +36,16 @@ def config(values: Values, max_len: int) -> ModelConfig:
     )  # fmt: skip
     only(values, no_bias=True, logit_scale=None)
     sizes = sizes_of({"max_seq_len": 2048, **values}, max_len, _SIZES)
-    return ModelConfig(
-        family="decoder",
+    return decoder_of(
+        values,
+        stored,
+        sizes,
         positions="alibi",
         activation="gelu",
         d_ff=4 * sizes["d_model"],
         score_scale=attention.get("softmax_scale"),
         attention_bias=False,
         feed_forward_bias=False,
-        head_bias=False,
-        tie_embeddings=values.get("tie_word_embeddings") in (None, True),
-        norm_eps=values.get("layer_norm_epsilon", 1e-5),
-        padding_id=padding_of(values, sizes["vocab_size"], ("bos_token_id", "eos_token_id")),
-        init="normal",
-        **sizes,
     )
 
 

@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from transformer.checkpoint.adapters.heads import decoder_of, embedding_and_head
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     Stored,
     Values,
-    embedding_and_head,
     one_of,
     only,
-    padding_of,
     rope_of,
     rotary_of,
     sizes_of,
@@ -48,12 +47,12 @@ LAYER = {
 }
 
 
-def config(values: Values, max_len: int) -> ModelConfig:
+def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
-    return (_bloom if values["model_type"] == "bloom" else _neox)(values, max_len)
+    return (_bloom if values["model_type"] == "bloom" else _neox)(values, max_len, stored)
 
 
-def _bloom(values: Values, max_len: int) -> ModelConfig:
+def _bloom(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     only(values, apply_residual_connection_post_layernorm=False)
     if values.get("pretraining_tp", 1) > 1:
         only(values, slow_but_exact=False)  # with which transformers leaves out biases
@@ -61,41 +60,35 @@ def _bloom(values: Values, max_len: int) -> ModelConfig:
     length = {"seq_length": max_len, **known}  # the positions have no limit
     names = ("vocab_size", "n_embed", "n_head", "n_layer", "seq_length")
     sizes = sizes_of(length, max_len, names)
-    return ModelConfig(
-        family="decoder",
+    return decoder_of(
+        values,
+        stored,
+        sizes,
         positions="alibi",
         activation="gelu-tanh",
         d_ff=4 * sizes["d_model"],
         norm_embeddings=True,
-        head_bias=False,
-        tie_embeddings=values.get("tie_word_embeddings") in (None, True),
-        norm_eps=values.get("layer_norm_epsilon", 1e-5),
-        padding_id=padding_of(values, sizes["vocab_size"], ("bos_token_id", "eos_token_id")),
-        init="normal",
-        **sizes,
     )
 
 
-def _neox(values: Values, max_len: int) -> ModelConfig:
+def _neox(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     sizes = sizes_of(values, max_len)
     head_size = sizes["d_model"] // sizes["n_heads"]
     only(values, head_dim=head_size)
     share = rope_of(values).get("partial_rotary_factor", values.get("rotary_pct", 0.25))
     rotary_size = int(head_size * share)
     base = values.get("rotary_emb_base") or 10_000.0
-    return ModelConfig(
-        family="decoder",
+    return decoder_of(
+        values,
+        stored,
+        sizes,
         norm="pre",
         positions="rotary",
         activation=one_of(values, "hidden_act", ACTIVATIONS, "gelu"),
         parallel=values.get("use_parallel_residual", True),
         attention_bias=values.get("attention_bias", True),
-        head_bias=False,
-        tie_embeddings=bool(values.get("tie_word_embeddings", False)),
+        tied=False,
         norm_eps=values.get("layer_norm_eps", 1e-5),
-        padding_id=padding_of(values, sizes["vocab_size"], ("bos_token_id", "eos_token_id")),
-        init="normal",
-        **sizes,
         **rotary_of(values, rope_of(values), rotary_size, base),
     )
 
@@ -113,11 +106,7 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     ours = embedding_and_head(theirs, config, values, *tables)
     for layer in range(config.n_layers):
         here, there = f"decoder.layers.{layer}", f"{kind.layers}.{layer}.{kind.attention}"
-        for part in ("weight", "bias") if config.attention_bias else ("weight",):
-            made = theirs.take(f"{there}.query_key_value.{part}")
-            by_head = made.unflatten(0, (config.n_heads, 3, config.d_head))
-            for at, name in enumerate(("query", "key", "value")):
-                ours[f"{here}.self_attention.{name}.{part}"] = by_head[:, at].flatten(0, 1)
+        ours |= theirs.by_group(f"{here}.self_attention", f"{there}.query_key_value", config)
         ours |= theirs.linear(f"{here}.self_attention.output", f"{there}.dense")
     ours |= theirs.layers(config.n_layers, "decoder.layers", kind.layers, LAYER)
     if config.norm_embeddings:

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
+from transformer.checkpoint.adapters.heads import decoder_of, embedding_and_head
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     FAIRSEQ_LAYER,
     Stored,
     Values,
-    embedding_and_head,
     one_of,
     only,
-    padding_of,
     sizes_of,
 )
 from transformer.model.config import ModelConfig
@@ -26,25 +25,26 @@ _SIZES = (
 )  # fmt: skip
 
 
-def config(values: Values, max_len: int) -> ModelConfig:
+def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     only(values, layer_norm_elementwise_affine=True, _remove_final_layer_norm=False)
     sizes = sizes_of(values, max_len, _SIZES)
     bias = values.get("enable_bias", True)
-    tied = values.get("tie_word_embeddings") in (None, True)
-    return ModelConfig(
-        family="decoder",
+    if _is_narrow(values):  # multiplied into two tables
+        values = {**values, "tie_word_embeddings": False}
+    found = decoder_of(
+        values,
+        stored,
+        sizes,
         norm="pre" if values.get("do_layer_norm_before", True) else "post",
         positions="learned",
         activation=one_of(values, "activation_function", ACTIVATIONS, "relu"),
         attention_bias=bias,
         feed_forward_bias=bias,
-        head_bias=False,
-        tie_embeddings=tied and not _is_narrow(values),
-        padding_id=padding_of(values, sizes["vocab_size"], ("bos_token_id", "eos_token_id")),
-        init="normal",
-        **sizes,
     )
+    if found.head != "tokens":  # it would read the narrow stream
+        only(values, word_embed_proj_dim=sizes["d_model"])
+    return found
 
 
 def _is_narrow(values: Values) -> bool:
@@ -56,8 +56,6 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     """Rename their weights. Raises ValueError for a missing or an unknown one."""
     theirs = Stored(stored, "decoder.", called=lambda name: name.removeprefix("model."))
     if _is_narrow(values):  # maps without a bias, multiplied into the tables here
-        if "lm_head.weight" not in theirs:
-            only(values, tie_word_embeddings=True)
         tokens, own = theirs.tied("embed_tokens.weight", "lm_head.weight")
         assert tokens is not None
         head = tokens if own is None else own

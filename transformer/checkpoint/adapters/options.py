@@ -241,6 +241,7 @@ class Stored:
     def head(self, values: Values, *names: str) -> None:
         """Raise ValueError if none of these weights of a head is stored."""
         if not any(name in self._left for name in names):
+            only(values, tie_word_embeddings=True)
             raise _without_head(values)
 
     def linear(self, ours: str, theirs: str) -> dict[str, Tensor]:
@@ -259,6 +260,17 @@ class Stored:
                 )
             parts = zip(ours, tensor.split(list(sizes)), strict=True)
             found |= {f"{mine}{name}": part for mine, part in parts}
+        return found
+
+    def by_group(self, ours: str, theirs: str, config: ModelConfig) -> dict[str, Tensor]:
+        """Queries, keys and values that one matrix holds group by group: those of the heads that
+        share a head of keys and values, then that head's."""
+        found: dict[str, Tensor] = {}
+        for kind, rows in self.linear("", theirs).items():
+            groups = rows.unflatten(0, (config.key_heads, -1, config.d_head))
+            found[f"{ours}.query{kind}"] = groups[:, :-2].flatten(0, 2)
+            for part, at in (("key", -2), ("value", -1)):
+                found[f"{ours}.{part}{kind}"] = groups[:, at].flatten(0, 1)
         return found
 
     def layers(
@@ -300,19 +312,13 @@ def with_biases(ours: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name.replace("weight", "bias"): torch.zeros(len(ours[name])) for name in norms} | ours
 
 
-def embedding_and_head(
-    theirs: Stored, config: ModelConfig, values: Values, table: str, head: str
-) -> dict[str, Tensor]:
-    """The token embedding of a single stack, and the head's matrix if it is not tied."""
-    if not config.tie_embeddings:
-        theirs.head(values, head)
-        return {
-            "embedding.tokens.weight": theirs.take(table),
-            "head.weight": theirs.take(head),
-        }
-    tokens, own = theirs.tied(table, head)
-    assert tokens is not None
-    return {"embedding.tokens.weight": tokens} | ({} if own is None else {"head.weight": own})
+def second_norm(ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """A copy of each layer's first norm, where attention and feed-forward read one."""
+    copies = {}
+    for name, tensor in ours.items():
+        if ".self_residual.norm." in name:
+            copies[name.replace("self_residual", "feed_forward_residual")] = tensor.clone()
+    return copies
 
 
 def shared_tables(theirs: Stored) -> dict[str, Tensor]:

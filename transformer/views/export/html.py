@@ -38,7 +38,7 @@ from transformer.messages.templates import json_in_script, script_catalogue, tra
 from transformer.model.functional import masked_softmax
 from transformer.model.positions import POSITIONS
 from transformer.model.trace import AttentionRecord
-from transformer.network_words import attention_name, stack_name
+from transformer.network_words import attention_name, depth_in_words, stack_name
 from transformer.runs.batch import Batch
 from transformer.runs.external_attention import GIVEN
 from transformer.runs.head_data import (
@@ -178,7 +178,7 @@ def content(run: Run, pack: Pack) -> dict[str, Any]:
 def summary(run: Run) -> str:
     """The model's shape and the run's settings in one line."""
     config = run.config
-    layers = say_n("{n} layer", "{n} layers", config.n_layers)
+    layers = depth_in_words(config.n_layers, config.output_n_layers)
     heads = say_n("{n} head", "{n} heads", config.n_heads)
     if run.stopped == GIVEN:
         return say("{layers} × {heads} of attention made elsewhere", layers=layers, heads=heads)

@@ -9,7 +9,7 @@ import { page } from "../../web/store.js";
 const Labels = () => {
   const part = usePart();
   const { run } = page;
-  const scored = Boolean(run?.head?.endsWith("labels"));
+  const scored = Boolean(run?.head?.includes("labels"));
   const { answer, asked } = useAnswer(part, "labels", scored && { run: run.run });
   return html`<div class="labels" hidden=${!scored} ...${part.attributes({ run: asked?.run })}>
     <h3>${say("Labels")}</h3>

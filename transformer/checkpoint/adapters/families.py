@@ -1,0 +1,149 @@
+"""The families that are read, by their model_type, and why others are not.
+
+To add one: an entry of FAMILIES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from torch import Tensor
+
+from transformer.checkpoint.adapters import (
+    bart,
+    bert,
+    falcon,
+    gpt2,
+    gpt_bigcode,
+    gpt_neo,
+    gptj,
+    llama,
+    modernbert,
+    mpt,
+    neox,
+    opt,
+    t5,
+)
+from transformer.checkpoint.adapters.llama_kinds import KINDS as LLAMAS
+from transformer.checks import shortened
+from transformer.model.config import ModelConfig
+
+
+class Adapter(Protocol):
+    """A module that reads a family's config.json and weights."""
+
+    @property
+    def config(self) -> Callable[..., ModelConfig]:
+        """config(values, max_len, stored): convert config.json."""
+
+    @property
+    def weights(self) -> Callable[..., dict[str, Tensor]]:
+        """weights(stored, config, values): rename their weights."""
+
+
+class Family(NamedTuple):
+    """names: usual names of keys of config.json, by the family's own. ids: those of start and end
+    where its files name none."""
+
+    adapter: Adapter
+    names: Mapping[str, str] = {}
+    ids: Mapping[str, int] = {}
+
+
+def _ids(**ids: int) -> dict[str, int]:
+    return {f"{name}_token_id": index for name, index in ids.items()}
+
+
+def _usual(width: str, heads: str, layers: str, length: str = "") -> dict[str, str]:
+    """Names of a family's sizes."""
+    theirs = ("hidden_size", "num_attention_heads", "num_hidden_layers", "max_position_embeddings")
+    pairs = zip(theirs, (width, heads, layers, length), strict=True)
+    return {other: usual for other, usual in pairs if usual}
+
+
+_GPT_2 = _usual("n_embd", "n_head", "n_layer", "n_positions")
+_FAIRSEQ = _usual("d_model", "encoder_attention_heads", "encoder_layers")
+_T5 = {"head_dim": "d_kv", **_usual("d_model", "num_heads", "num_layers")}
+_OF_LLAMAS: dict[str, dict[str, int]] = {
+    **dict.fromkeys(("llama", "mistral", "granite", "phi"), _ids(bos=1, eos=2)),
+    **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), _ids(bos=2, eos=1)),
+    **dict.fromkeys(("olmo", "olmo2", "olmo3"), _ids(eos=50279)),
+    "phi3": _ids(bos=1, eos=32000),
+    "cohere": _ids(bos=5, eos=255001),
+    "exaone4": _ids(bos=0, eos=2),
+    "smollm3": _ids(bos=128000, eos=128001),
+    "stablelm": _ids(bos=0, eos=0),
+    "starcoder2": _ids(bos=50256, eos=50256),
+}
+_OF_BERTS = dict.fromkeys(("roberta", "xlm-roberta", "camembert", "mpnet"), _ids(bos=0, eos=2))
+FAMILIES: dict[str, Family] = {
+    "gpt2": Family(gpt2, _GPT_2, _ids(bos=50256, eos=50256)),
+    "gpt_bigcode": Family(gpt_bigcode, _GPT_2, _ids(bos=50256, eos=50256)),
+    "gpt_neo": Family(gpt_neo, _usual("", "num_heads", "num_layers"), _ids(bos=50256, eos=50256)),
+    "gptj": Family(gptj, _GPT_2, _ids(bos=50256, eos=50256)),
+    "codegen": Family(gptj, _GPT_2, _ids(bos=50256, eos=50256)),
+    "falcon": Family(falcon, {}, _ids(bos=11, eos=11)),
+    "mpt": Family(mpt, _usual("d_model", "n_heads", "n_layers")),
+    "opt": Family(opt, {}, _ids(bos=2, eos=2)),
+    "gpt_neox": Family(neox, {}, _ids(bos=0, eos=2)),
+    "bloom": Family(neox, _usual("", "n_head", "n_layer"), _ids(bos=1, eos=2)),
+    **{kind: Family(llama, {}, _OF_LLAMAS.get(kind, {})) for kind in LLAMAS},
+    **{kind: Family(bert, {}, _OF_BERTS.get(kind, {})) for kind in bert.KINDS},
+    "distilbert": Family(bert, _usual("dim", "n_heads", "n_layers")),
+    "modernbert": Family(modernbert, {}, _ids(bos=50281, eos=50282)),
+    "bart": Family(bart, _FAIRSEQ, _ids(bos=0, eos=2, decoder_start=2)),
+    "mbart": Family(bart, _FAIRSEQ, _ids(bos=0, eos=2)),
+    "m2m_100": Family(bart, _FAIRSEQ, _ids(bos=0, eos=2, decoder_start=2)),
+    "marian": Family(bart, _FAIRSEQ, _ids(eos=0, decoder_start=58100)),
+    "t5": Family(t5, _T5, _ids(eos=1)),
+    "mt5": Family(t5, _T5, _ids(eos=1, decoder_start=0)),
+    "umt5": Family(t5, _T5, _ids(eos=1, decoder_start=0)),
+}
+
+
+def _why(reason: str, kinds: Iterable[str]) -> dict[str, str]:
+    return dict.fromkeys(kinds, reason)
+
+
+# Why a family that people have is not read.
+NOT_READ: dict[str, str] = {
+    **_why("mixture of experts", (
+        "mixtral", "qwen2_moe", "qwen3_moe", "gpt_oss", "deepseek_v2", "deepseek_v3", "olmoe",
+        "granitemoe", "phimoe", "dbrx", "glm4_moe", "nllb-moe", "switch_transformers", "jetmoe",
+        "minimax", "ernie4_5_moe",
+    )),
+    **_why("mixture of experts and linear attention", ("qwen3_next", "jamba", "kimi_linear")),
+    **_why("state-space model", ("mamba", "mamba2", "falcon_mamba", "zamba", "zamba2")),
+    **_why("recurrent network", ("rwkv", "recurrent_gemma", "xlstm")),
+    **_why("network with sparse attention", ("longformer", "led", "big_bird", "longt5")),
+    **_why("network of images or sounds", (
+        "whisper", "vit", "clip", "siglip", "wav2vec2", "speech_to_text",
+    )),
+}  # fmt: skip
+
+
+def checked_kind(kind: object) -> str:
+    """A model_type that is read. Raises ValueError for others, with a reason if there is one."""
+    if isinstance(kind, str) and kind in FAMILIES:
+        return kind
+    reason = NOT_READ.get(kind) if isinstance(kind, str) else None
+    about = f", a {reason}" if reason else ""
+    raise ValueError(
+        f"it has model_type {shortened(kind)}{about}, which is not read; what is read: "
+        "python -m transformer.checkpoint families"
+    )
+
+
+def listed() -> Iterator[str]:
+    """Lines about what is read, adapter by adapter, and what is not."""
+    adapters: dict[str, list[str]] = {}
+    for kind, family in FAMILIES.items():
+        about = (family.adapter.__doc__ or "").partition("\n")[0]
+        adapters.setdefault(about, []).append(kind)
+    for about, kinds in adapters.items():
+        yield f"{', '.join(sorted(kinds))}: {about}"
+    yield "Not read:"
+    reasons = dict.fromkeys(NOT_READ.values())
+    for reason in reasons:
+        yield f"{', '.join(kind for kind, why in NOT_READ.items() if why == reason)}: a {reason}"
