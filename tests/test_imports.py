@@ -51,6 +51,7 @@ IMPORTS_BY_NAME = {"import_module", "__import__", "find_spec", "run_module"}
 KNOWN_BY = {
     "babel": {"messages"},
     "gradio": {"server"},
+    "jinja2": {"tokenizer"},
     "plotly": {"views", "training"},
     "tokenizers": {"tokenizer"},
     "sentencepiece": {"tokenizer"},

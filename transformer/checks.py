@@ -52,14 +52,22 @@ def is_number(got: Any) -> TypeGuard[float]:
 
 
 def is_whole(got: Any) -> TypeGuard[int]:
-    """Whether it is an integer, including NumPy scalars but not booleans."""
-    return isinstance(got, numbers.Integral) and not isinstance(got, bool | np.bool_)
+    """Whether it is an integer, including NumPy's and tensors of no dimension but not booleans."""
+    if isinstance(got, numbers.Integral):
+        return not isinstance(got, bool | np.bool_)
+    return is_scalar(got) and isinstance(got.item(), int) and not isinstance(got.item(), bool)
+
+
+def is_scalar(got: Any) -> bool:
+    """Whether it is a number of NumPy's, or an array or tensor of no dimension."""
+    return hasattr(got, "item") and getattr(got, "ndim", None) == 0
 
 
 def check_number(
     name: str, got: Any, lowest: float, highest: float, *, above: bool = False
 ) -> None:
     """Raise ValueError unless got is in the range (above its lower end if `above`)."""
+    got = got.item() if is_scalar(got) else got
     if not is_number(got) or not lowest <= got <= highest or (above and got == lowest):  # NaN too
         values = {"name": name, "lowest": lowest, "highest": highest, "got": shortened(got)}
         if above:

@@ -14,7 +14,14 @@ from safetensors.torch import load_file
 
 import transformer
 from transformer import Request, Run, Site, Trace, read_npz
+from transformer.analysis.ablation import head_importance, next_token
+from transformer.analysis.head_metrics import head_metrics
 from transformer.analysis.journey import journey
+from transformer.analysis.layer_at_position import layer_at_position
+from transformer.analysis.logit_contribution import logit_contribution
+from transformer.analysis.nearest_tokens import nearest_tokens
+from transformer.analysis.patching import patch_effect
+from transformer.model.summary import blocks
 
 TEXT = "the fox said"
 
@@ -126,7 +133,7 @@ WRONG = [
     (lambda model: transformer.load(None), "load takes a model's name or its folder; got NoneType"),
     (lambda model: model.generate(3), "the text must be a string; got int"),
     (lambda model: model.translate(["a"]), "the text must be a string; got list"),
-    (lambda model: model.trace(torch.tensor([[1]])), "a list of texts is needed; got Tensor"),
+    (lambda model: model.trace(torch.ones(1, 2)), "text 0 .*: ids must be whole numbers, a list"),
     (lambda model: model.save(__file__), "a model is saved as a folder; .* is a file"),
     (lambda model: model.save(f"{__file__}/m"), "a model is saved as a folder; .* is a file"),
 ]
@@ -208,3 +215,78 @@ def test_the_new_texts_of_steps_are_whole_characters(name, request):
     assert [step.new_text for step in row.steps] == printed
     plain = model.generate([TEXT, "a fox"], max_new_tokens=5)[0]
     assert before + "".join(step.new_text for step in plain.steps) == plain.text
+
+
+def test_a_batch_has_the_shapes_of_transformers_outputs(tiny_model):
+    texts = ["the fox", "a fox said hello", "the"]
+    batch = tiny_model(texts)
+    assert [one.ids for one in batch[-2:]] == [batch[1].ids, batch[2].ids]
+    assert batch[-1].ids == batch[np.int64(2)].ids == tiny_model(texts[2]).ids
+    width = batch.ids.shape[1]
+    for layers, shape in (
+        (batch.attentions, (3, 2, width, width)),
+        (batch.hidden_states, (3, width, 16)),
+    ):
+        assert {tuple(layer.shape) for layer in layers} == {shape}
+    alone = tiny_model(texts[2])
+    n = len(alone.ids)
+    for layer, own in zip(batch.hidden_states, alone.hidden_states, strict=True):
+        assert (layer[2, :n] - own[0]).abs().max() < 1e-4
+    for layer, own in zip(batch.attentions, alone.attentions, strict=True):
+        assert (layer[2, :, :n, :n] - own[0]).abs().max() < 1e-4
+    for row in (3, -4, 1.0, "0", True):
+        with pytest.raises(ValueError, match="row must be a whole number from 0 to 2; got"):
+            batch[row]
+
+
+def test_the_only_stack_need_not_be_named(tiny_encoder, tiny_encoder_decoder):
+    for model, stack in ((tiny_encoder, "encoder"), (tiny_encoder_decoder, "decoder")):
+        run = model.trace(TEXT)
+        assert run.heads().to_json() == run.heads(stack).to_json()
+        assert run.attention(1).to_json() == run.attention(f"{stack}.1.self", "mean").to_json()
+        assert run.trace.weights().equal(run.trace.weights(stack))
+        assert repr(head_metrics(run).heads) == repr(head_metrics(run, stack, "self").heads)
+
+
+@pytest.mark.parametrize("number", [np.int64, torch.tensor], ids=["NumPy", "PyTorch"])
+def test_numbers_of_arrays_and_tensors_are_numbers(number, tiny_model):
+    run, one = tiny_model.trace(TEXT), number(1)
+    assert run.attention((("decoder"), one), one).to_json() == run.attention(1, 1).to_json()
+    assert run.trace[one].site == run.trace[1].site
+    n = number(4)
+    for function, given in (
+        (logit_contribution, (n, n, one)), (patch_effect, ("a fox said", n)), (next_token, (n,)),
+        (head_importance, (n,)), (journey, (n, n)), (nearest_tokens, (n,)),
+        (layer_at_position, ("decoder", one, n)),
+    ):  # fmt: skip
+        found = function(tiny_model, run, *given)
+        plain = function(tiny_model, run, *(x if isinstance(x, str) else int(x) for x in given))
+        assert repr(found) == repr(plain)
+    runs = [
+        tiny_model.generate(TEXT, max_new_tokens=m, seed=m, temperature=m) for m in (2, number(2))
+    ]
+    assert runs[0].request == runs[1].request
+    assert runs[1].to_json()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", torch.float16, "float64"])
+def test_weights_are_stored_in_the_type_that_load_is_given(dtype):
+    model = transformer.load("stories", dtype=dtype)
+    wanted = getattr(torch, str(dtype).removeprefix("torch."))
+    assert model.network.head.weight.dtype == wanted
+    stored = transformer.load("stories").network.state_dict()
+    for name, weight in model.network.state_dict().items():
+        assert weight.equal(stored[name].to(weight.dtype))
+    run = model.generate("Once upon a time", max_new_tokens=4)
+    assert run.text == "Once upon a time, there was a"
+    with pytest.raises(ValueError, match=r"dtype must be one of \['auto', 'float32', .*got 'int8'"):
+        transformer.load("stories", dtype="int8")
+
+
+def test_a_model_has_a_view_of_its_own(tiny_encoder_decoder):
+    shown = tiny_encoder_decoder._repr_html_()
+    assert shown.count("<tr>") == 1 + len(blocks(tiny_encoder_decoder.config))
+    assert "decoder.cross" in shown
+    assert "T × 16 → 2 × T × 8 → T × 16" in shown
+    named = dataclasses.replace(tiny_encoder_decoder, name="<script>")
+    assert "<script>" not in named._repr_html_()

@@ -62,7 +62,7 @@ OTHERS = [  # of which model, by which of its functions, given what
     ("tiny_model", "trace", [TEXT, " "], "the text is empty"),
     ("tiny_model", "trace", [TEXT, 5], "the text must be a string; got int"),
     ("tiny_model", "trace", [TEXT, TEXT * 20], "the text is 81 tokens long; tiny reads at most 32"),
-    ("tiny_model", "trace", 3, f"{NO_LIST} int"),
+    ("tiny_model", "trace", 3, "the text must be a string; got int"),
     ("tiny_model", "generate_batch", [], "at least one text is needed; got an empty list"),
     ("tiny_model", "generate_batch", "Once", f"{NO_LIST} one string, 'Once'"),
     ("tiny_model", "translate_batch", [TEXT], "translating needs an .*; tiny is decoder"),

@@ -95,8 +95,10 @@ class Metrics:
     n_shuffles: int
 
 
-def head_metrics(run: Run, stack: str, kind: str) -> Metrics:
-    """The metrics of every head. Raises ValueError listing the kinds that were recorded."""
+def head_metrics(run: Run, stack: str | None = None, kind: str = "self") -> Metrics:
+    """The metrics of every head of a stack, by default the last. Raises ValueError listing the
+    kinds that were recorded."""
+    stack = run.trace.sites[-1].stack if stack is None else stack
     sites = sites_of(run, stack, kind)
     masks = [stored_at(run.trace, site).allowed[0].cpu() for site in sites]
     names = names_of(kind, torch.stack(masks).any(dim=0))

@@ -74,14 +74,14 @@ def journey(
     else:
         logits = text.logits([*altered(model, run), written])[0]
     target = int(logits.argmax()) if target is None else target
-    check_whole("target", target, 0, len(logits) - 1)
+    target = check_whole("target", target, 0, len(logits) - 1)
     stream = _stream(written, run.config.output_n_layers)
     best = lens_logits(model, run, stream[None]).softmax(dim=-1).max(dim=-1)
     return Journey(
-        position=position,
+        position=int(position),
         target=target,
         logits=logits.cpu(),
-        parts=parts_of(model, written, position, target, float(logits[target])),
+        parts=parts_of(model, written, int(position), target, float(logits[target])),
         stream=stream.cpu(),
         lens_ids=best.indices.cpu(),
         lens_probabilities=best.values.cpu(),

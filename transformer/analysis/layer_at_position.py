@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from transformer.analysis.logit_lens import streams_of
 from transformer.analysis.row_arithmetic import heads_of
+from transformer.checks import check_choice, check_whole
 from transformer.inference.loaded import LoadedModel
 from transformer.model.blocks import FeedForward, Layer, Residual
 from transformer.model.sites import Site
@@ -77,7 +78,10 @@ def layer_at_position(
 
     Raises ValueError for a run of another model, and for one without residual streams.
     """
+    check_choice("stack", stack, tuple(run.trace.residuals))
     streams = streams_of(model, run, stack)
+    layer = check_whole("layer", layer, 0, len(streams) - 2)
+    position = check_whole("position", position, 0, streams[layer].shape[1] - 1)
     made: Any = getattr(model.network, stack).layers[layer]
     # A copy: a view would keep the whole text's memory alive.
     start = streams[layer][0, position].clone().to(model.network.device, model.network.dtype)

@@ -73,9 +73,9 @@ def logit_contribution(
     """
     is_encoder = isinstance(model.network, EncoderOnly)
     text = (TextBefore.up_to if is_encoder else TextBefore.of)(model, run, position)
-    for name, token in (("target", target), ("minus", minus)):
-        if token is not None:
-            check_whole(name, token, 0, run.config.output_vocab_size - 1)
+    position, last_id = int(position), run.config.output_vocab_size - 1
+    target = None if target is None else check_whole("target", target, 0, last_id)
+    minus = None if minus is None else check_whole("minus", minus, 0, last_id)
     written = WrittenAt(text.network.last_stack.name, text.at)
     logits = text.logits([written])[0]
     wanted = token_asked(run, position, logits) if target is None else target

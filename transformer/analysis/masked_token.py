@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from transformer.analysis.text_before import altered, check_made_by
+from transformer.analysis.text_before import TextBefore, altered, check_made_by
 from transformer.checks import check_whole
 from transformer.inference.fill import check_fills
 from transformer.inference.loaded import LoadedModel
@@ -45,16 +45,16 @@ def masked_token(model: LoadedModel, run: Run, position: int) -> MaskedToken:
     """
     network, mask = check_fills(model)
     check_made_by(model, run)
-    check_whole("position", position, 0, len(run.ids) - 1)
+    position = check_whole("position", position, 0, len(run.ids) - 1)
     whole = [*run.ids[:position], mask, *run.ids[position + 1 :]]
-    cut = [*whole[: position + 1], *_end(model, run, position)]
+    end = _end(model, run, position)
+    cut = [*whole[: position + 1], *end]
+    types = tuple(run.request.token_type_ids)
+    types_of_cut = (*types[: position + 1], *types[len(types) - len(end) :])
     hooks = altered(model, run)
     both, from_left = (
-        network(torch.tensor([ids], device=model.device), hooks=hooks)[0, position]
-        .float()
-        .softmax(dim=-1)
-        .cpu()
-        for ids in (whole, cut)
+        TextBefore(network, (), tuple(ids), position, kinds).log_probabilities(hooks)[0].exp().cpu()
+        for ids, kinds in ((whole, types), (cut, types_of_cut))
     )
     ids = both.topk(min(N_BEST, len(both))).indices.tolist()
     left_best = from_left.topk(min(N_FROM_LEFT, len(both))).indices.tolist()

@@ -32,7 +32,7 @@ def nearest_tokens(model: LoadedModel, run: Run, position: int) -> NearestTokens
 
     Raises ValueError for a position that the run does not have.
     """
-    check_whole("position", position, 0, len(run.ids) - 1)
+    position = check_whole("position", position, 0, len(run.ids) - 1)
     table = model.network.embeddings[model.network.last_stack.name].tokens.weight.float()
     own = run.ids[position]
     cosines = F.cosine_similarity(table, table[own], dim=-1).cpu()

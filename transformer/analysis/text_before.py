@@ -56,12 +56,14 @@ def altered(model: LoadedModel, run: Run) -> Sequence[Hook]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextBefore:
-    """The text that the network reads before one token of a run. at: the row of the logits."""
+    """The text that the network reads before one token of a run. at: the row of the logits. types:
+    an encoder's token types; empty where all are 0."""
 
     network: DecoderOnly | EncoderOnly | EncoderDecoder
     source: tuple[int, ...]
     ids: tuple[int, ...]
     at: int = -1
+    types: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, model: LoadedModel, run: Run, position: int) -> TextBefore:
@@ -86,7 +88,7 @@ class TextBefore:
         check_made_by(model, run)
         check_whole("position", position, run.trace_start, _last_read(run))
         if isinstance(model.network, EncoderOnly):
-            return cls(model.network, (), run.ids, position)
+            return cls(model.network, (), run.ids, position, tuple(run.request.token_type_ids))
         return cls(model.network, run.source_ids, run.ids[run.trace_start : position + 1])
 
     def log_probabilities(self, hooks: Sequence[Hook], n_rows: int = 1) -> Tensor:
@@ -103,7 +105,7 @@ class TextBefore:
             source = torch.tensor([self.source], device=device).expand(n_rows, -1)
             logits = self.network(source, ids, where=where, hooks=hooks)
         else:
-            logits = self.network(ids, where=where, hooks=hooks)
+            logits = self.network(ids, where=where, hooks=hooks, **self._types(n_rows))
         return logits.float()
 
     def all_logits(self, hooks: Sequence[Hook]) -> Tensor:
@@ -113,7 +115,14 @@ class TextBefore:
         if isinstance(self.network, EncoderDecoder):
             source = torch.tensor([self.source], device=device)
             return self.network(source, ids, hooks=hooks)[0].float()
-        return self.network(ids, hooks=hooks)[0].float()
+        return self.network(ids, hooks=hooks, **self._types())[0].float()
+
+    def _types(self, n_rows: int = 1) -> dict[str, Tensor]:
+        """The token types as an option of the network."""
+        if not any(self.types):
+            return {}
+        types = torch.tensor([self.types], device=self.network.device)
+        return {"types": types.expand(n_rows, -1)}
 
     def resumed(self, run: Run, hooks: Sequence[Hook]) -> Tensor:
         """(1, V) as `logits`, of a run without interventions: its last token alone is read anew,

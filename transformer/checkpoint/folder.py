@@ -96,6 +96,7 @@ def read(name_or_folder: str | Path) -> Checkpoint:
         )
     config, metadata = _read_config(folder)
     tokenizer = _read_tokenizer(folder, config, metadata)
+    tokenizer.reads_sources = config.family == "encoder-decoder"
     weights = _read_weights(folder, config)
     try:
         network = network_with(config, weights, as_stored="stored_in" in metadata)

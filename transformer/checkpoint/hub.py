@@ -18,7 +18,7 @@ PATTERNS = [
     "config.json", "generation_config.json", "model.safetensors", "model.safetensors.index.json",
     "model-*.safetensors", "tokenizer.json", "source.spm", "target.spm", "vocab.json", "vocab.txt",
     "merges.txt", "tokenizer.model", "spiece.model", "tokenizer_config.json",
-    "special_tokens_map.json", "added_tokens.json", "README.md",
+    "special_tokens_map.json", "added_tokens.json", "chat_template.jinja", "README.md",
 ]  # fmt: skip
 
 

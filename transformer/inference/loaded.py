@@ -26,10 +26,14 @@ from transformer.tokenizer import Tokenizer, hidden_ids, special_names
 
 
 class Prepared(NamedTuple):
-    """A text as ids: the encoder's (empty without one) and those the decoder starts with."""
+    """A text as ids: the encoder's (empty without one) and those the decoder starts with.
+
+    types: an encoder's token types, one for each id; empty where all are 0.
+    """
 
     source: list[int]
     ids: list[int]
+    types: tuple[int, ...] = ()
 
 
 def _rebuilt(kind: Any, values: dict[str, Any], had_engine: bool) -> Any:
@@ -133,6 +137,26 @@ class LoadedModel:
             return Prepared([], ids)
         return Prepared([], self.tokenizer.encode(read, special=True))
 
+    def prepare_request(self, request: Request) -> Prepared:
+        """The ids of a request's prompt: its own, or those of its text. Raises ValueError as
+        `prepare`, and for ids that the model does not have."""
+        if not request.input_ids:
+            return self.prepare(request.text)
+        self.check_evaluates()
+        ids, types = list(request.input_ids), tuple(request.token_type_ids)
+        for name, numbers, size in (
+            ("input_ids", ids, self.config.vocab_size),
+            ("token_type_ids", types, max(1, self.config.n_token_types)),
+        ):
+            if (most := max(numbers, default=0)) >= size:
+                raise ValueError(f"{name} must be from 0 to {size - 1}; got {most}")
+        if self.config.family == "decoder":
+            return Prepared([], ids)
+        self.check_length(len(ids))
+        if self.config.family == "encoder":
+            return Prepared([], ids, types if any(types) else ())
+        return Prepared(ids, self.tokenizer.target_start)
+
     def warnings(self, text: str) -> tuple[str, ...]:
         """Sentences on parts of a text that are not read as its writer may expect."""
         names = special_names(self.tokenizer, self.reader.read_as(text))
@@ -200,7 +224,7 @@ def check_interventions(model: LoadedModel, request: Request, prepared: Prepared
     for patch in request.interventions:
         if not isinstance(patch, Patch) or patch.values is not None:
             continue
-        source, ids = model.prepare(patch.text)
+        source, ids, _ = model.prepare(patch.text)
         read = source if patch.stack == "encoder" and source else ids
         if source and patch.stack == "decoder":
             read = [*prepared.ids, *request.forced_tokens]
@@ -225,7 +249,7 @@ def check_interventions(model: LoadedModel, request: Request, prepared: Prepared
 def check_places(model: LoadedModel, request: Request, prepared: Prepared) -> None:
     """Raise ValueError for an intervention at a place that the text can never have, or that is not
     read of a text longer than the model reads."""
-    source, ids = prepared
+    source, ids, _ = prepared
     last_id = len(ids) + request.max_new_tokens - 1
     first = 0
     if model.config.family == "encoder-decoder":
@@ -298,7 +322,7 @@ def activations_of(model: LoadedModel, text: str, decoded: Sequence[int]) -> Act
 
     decoded: an encoder-decoder's target ids; other networks read the text alone.
     """
-    source, ids = model.prepare(text)
+    source, ids, _ = model.prepare(text)
     cache = ActivationCache()
     network = model.network
     if isinstance(network, EncoderDecoder):

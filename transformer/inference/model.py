@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack, overload
 
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from transformer import checkpoint
 from transformer.checks import (
     InvalidCall,
+    check_choice,
     check_each,
     check_text,
     check_texts,
+    check_whole,
     shortened,
 )
+from transformer.inference import model_html
 from transformer.inference.engines.compiled import AUTO, engine_of
 from transformer.inference.fill import N_BEST, Filled, fill
 from transformer.inference.generation import generate
@@ -29,19 +34,34 @@ from transformer.inference.loaded import (
     hooks_for,
     hooks_for_rows,
 )
+from transformer.inference.prompts import (
+    Conversation,
+    Prompt,
+    is_batch,
+    request_for,
+    requests_for,
+)
 from transformer.inference.run_builder import batch_of, has_stopped, run_of
 from transformer.inference.stream import Stream, search
 from transformer.interventions.descriptions import Intervention
 from transformer.model.hooks import HookLike, called
+from transformer.model.weights import store_as
 from transformer.runs.batch import Batch
-from transformer.runs.request import Request, Settings, request_of
+from transformer.runs.request import Request, Settings
 from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
+
+MAX_SAMPLES = 10_000
+DTYPES = (AUTO, "float32", "bfloat16", "float16", "float64")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Model(LoadedModel):
     """A trained network with its tokenizer; see LoadedModel for its fields."""
+
+    def _repr_html_(self) -> str:
+        """The HTML that a notebook shows: its parts with their shapes and parameters."""
+        return model_html.html(self)
 
     @property
     def weight_bytes(self) -> int:
@@ -87,13 +107,24 @@ class Model(LoadedModel):
         checkpoint.export(folder, self.network, self.config, self.tokenizer)
 
     def stream(
-        self, text: str, *, hooks: Sequence[HookLike] = (), **settings: Unpack[Settings]
+        self,
+        text: Prompt | None = None,
+        *,
+        messages: Conversation | None = None,
+        hooks: Sequence[HookLike] = (),
+        **settings: Unpack[Settings],
     ) -> Stream:
         """Generate token by token; `settings` are Request's fields.
 
-        hooks: see `model/hooks.py`; they alter every pass, after the interventions.
+        text: a text, or its ids with all special tokens, a list, an array or a tensor (T,).
+        messages: a conversation in its place, [{"role": "user", "content": "Hello"}], as text by
+        the model's own chat template; a last message of the assistant is continued. hooks: see
+        `model/hooks.py`; they alter every pass, after the interventions. Raises ValueError for a
+        model without a chat template.
         """
-        request = request_of(text, settings)
+        return self._stream(request_for(self, text, settings, messages=messages), hooks)
+
+    def _stream(self, request: Request, hooks: Sequence[HookLike]) -> Stream:
         self.check(request)
         if request.beams > 1:
             _check_no_hooks(hooks)
@@ -106,29 +137,86 @@ class Model(LoadedModel):
 
     @overload
     def generate(
-        self, text: list[str], *, hooks: Sequence[HookLike] = (), **settings: Unpack[Settings]
+        self,
+        *,
+        messages: Conversation,
+        hooks: Sequence[HookLike] = (),
+        **settings: Unpack[Settings],
+    ) -> Run: ...
+
+    @overload
+    def generate(
+        self,
+        *,
+        messages: Sequence[Conversation],
+        hooks: Sequence[HookLike] = (),
+        **settings: Unpack[Settings],
     ) -> list[Run]: ...
 
+    @overload
     def generate(
-        self, text: str | list[str], *, hooks: Sequence[HookLike] = (), **settings: Unpack[Settings]
-    ) -> Run | list[Run]:
-        """Generate to the end; `settings` are Request's fields. A list of texts gives a list of
-        runs, as `generate_batch` does. hooks: see `stream`. Raises ValueError for a seed of a text
-        that draws nothing.
-        """
-        if isinstance(text, list):
-            return self.generate_batch(text, hooks=hooks, **settings)
-        _check_draws(request_of(text, settings), settings.get("seed", 0))
-        return self.stream(text, hooks=hooks, **settings).finish()
+        self,
+        text: list[str] | Sequence[Sequence[int]],
+        *,
+        hooks: Sequence[HookLike] = (),
+        **settings: Unpack[Settings],
+    ) -> list[Run]: ...
 
-    def samples(self, text: str, n: int, **settings: Unpack[Settings]) -> list[Run]:
+    @overload
+    def generate(
+        self, text: Sequence[int], *, hooks: Sequence[HookLike] = (), **settings: Unpack[Settings]
+    ) -> Run: ...
+
+    @overload
+    def generate(
+        self,
+        text: Tensor | NDArray[Any] | Mapping[str, Any],
+        *,
+        hooks: Sequence[HookLike] = (),
+        **settings: Unpack[Settings],
+    ) -> Any: ...
+
+    def generate(
+        self,
+        text: Any = None,
+        *,
+        messages: Any = None,
+        hooks: Sequence[HookLike] = (),
+        **settings: Unpack[Settings],
+    ) -> Run | list[Run]:
+        """Generate to the end; `settings` are Request's fields.
+
+        text, messages, hooks: see `stream`; several texts, as a list or a tensor (B, T), give a
+        list of runs, as `generate_batch` does. Raises ValueError for a seed of a text that draws
+        nothing.
+        """
+        if is_batch(text, messages):
+            seed = settings.pop("seed", 0)
+            requests = requests_for(self, text, {**settings, "seed": seed}, messages=messages)
+            _check_draws(requests[0], seed)
+            return self._generate_all(requests, hooks)
+        request = request_for(self, text, settings, messages=messages)
+        _check_draws(request, settings.get("seed", 0))
+        return self._stream(request, hooks).finish()
+
+    def samples(
+        self,
+        text: Prompt | None = None,
+        n: int = 1,
+        *,
+        messages: Conversation | None = None,
+        **settings: Unpack[Settings],
+    ) -> list[Run]:
         """n runs of one text, generated at once, with seeds that count up from the request's.
 
-        Raises ValueError without a temperature, as all would be the same.
+        text, messages: see `stream`. Raises ValueError without a temperature, as all would be the
+        same.
         """
-        first = settings.get("seed", 0)
-        _check_draws(request_of(text, settings), first, n > 1)
-        return self.generate_batch([text] * n, range(first, first + n), **settings)
+        n = check_whole("n", n, 1, MAX_SAMPLES)
+        first = request_for(self, text, settings, messages=messages)
+        _check_draws(first, first.seed, n > 1)
+        seeds = range(first.seed, first.seed + n)
+        return self._generate_all([dataclasses.replace(first, seed=seed) for seed in seeds], ())
 
     def generate_batch(
         self,
@@ -143,25 +231,32 @@ class Model(LoadedModel):
         seeds: one per text; by default all use the request's seed. hooks: see `stream`. Raises
         ValueError that names the text at fault.
         """
-        check_texts(texts)
-        shared = settings.pop("seed", 0)
-        seeds = [shared] * len(texts) if seeds is None else seeds
-        if len(seeds) != len(texts):
-            raise ValueError(f"one seed a text is needed; got {len(seeds)} for {len(texts)} texts")
-        requests = [
-            request_of(text, {**settings, "seed": seed})
-            for text, seed in zip(texts, seeds, strict=True)
-        ]
-        self.check(requests[0])
+        shared = settings.get("seed", 0)
+        requests = requests_for(self, texts, settings)
+        if seeds is not None:
+            if len(seeds) != len(requests):
+                raise ValueError(
+                    f"one seed a text is needed; got {len(seeds)} for {len(requests)} texts"
+                )
+            requests = [
+                dataclasses.replace(request, seed=seed)
+                for request, seed in zip(requests, seeds, strict=True)
+            ]
         _check_draws(requests[0], shared)
-        model = self.in_languages(requests[0])
-        if requests[0].beams > 1:
+        return self._generate_all(requests, hooks)
+
+    def _generate_all(self, requests: Sequence[Request], hooks: Sequence[HookLike]) -> list[Run]:
+        """Runs of requests that differ in their text and seed alone."""
+        first = requests[0]
+        self.check(first)
+        model = self.in_languages(first)
+        if first.beams > 1:
             _check_no_hooks(hooks)
             return search(model, requests)
-        if requests[0].interventions or requests[0].forced_tokens or hooks:
+        if first.interventions or first.forced_tokens or hooks:
             return [Stream(model, request, hooks).finish() for request in requests]
         prepared: list[Prepared] = []
-        check_each(texts, lambda text: prepared.append(model.prepare(text)))
+        check_each(requests, lambda request: prepared.append(model.prepare_request(request)))
         return [
             run_of(model, request, row, steps, ended=True)
             for request, row, steps in zip(
@@ -176,9 +271,10 @@ class Model(LoadedModel):
     @overload
     def trace(
         self,
-        texts: str,
+        texts: str | Sequence[int],
         interventions: Sequence[Intervention] = (),
         *,
+        text_pair: str | None = None,
         hooks: Sequence[HookLike] = (),
         source_language: str | None = None,
         target_language: str | None = None,
@@ -187,52 +283,88 @@ class Model(LoadedModel):
     @overload
     def trace(
         self,
-        texts: list[str] | tuple[str, ...],
+        texts: list[str] | tuple[str, ...] | Sequence[Sequence[int]],
         interventions: Sequence[Intervention] = (),
         *,
+        text_pair: Sequence[str] | None = None,
         hooks: Sequence[HookLike] = (),
         source_language: str | None = None,
         target_language: str | None = None,
     ) -> Batch: ...
 
+    @overload
     def trace(
         self,
-        texts: str | Sequence[str],
+        texts: None = None,
         interventions: Sequence[Intervention] = (),
         *,
+        messages: Conversation,
+        hooks: Sequence[HookLike] = (),
+    ) -> Run: ...
+
+    @overload
+    def trace(
+        self,
+        texts: None = None,
+        interventions: Sequence[Intervention] = (),
+        *,
+        messages: Sequence[Conversation],
+        hooks: Sequence[HookLike] = (),
+    ) -> Batch: ...
+
+    @overload
+    def trace(
+        self,
+        texts: Tensor | NDArray[Any] | Mapping[str, Any],
+        interventions: Sequence[Intervention] = (),
+        *,
+        hooks: Sequence[HookLike] = (),
+    ) -> Any: ...
+
+    def trace(
+        self,
+        texts: Any = None,
+        interventions: Sequence[Intervention] = (),
+        *,
+        messages: Any = None,
+        text_pair: Any = None,
         hooks: Sequence[HookLike] = (),
         source_language: str | None = None,
         target_language: str | None = None,
     ) -> Run | Batch:
         """Read without generating: one text gives a Run, several give a padded Batch.
 
-        hooks: see `model/hooks.py`; they come after the interventions. source_language,
-        target_language: see `Request`. Raises ValueError for interventions on parts that the
-        network lacks.
+        texts, messages: see `stream`; also what a tokenizer returns: input_ids, with their
+        attention_mask and token_type_ids. A list of texts or a tensor (B, T) are several.
+        text_pair: the second text of a pair, for an encoder; one each for several. hooks: see
+        `model/hooks.py`; they come after the interventions. source_language, target_language: see
+        `Request`. Raises ValueError for interventions on parts that the network lacks.
         """
         own = called(hooks, self.network.points)
         settings: Settings = {
             "max_new_tokens": 0, "interventions": interventions,
             "source_language": source_language, "target_language": target_language,
         }  # fmt: skip
-        if isinstance(texts, str):
-            request = request_of(texts, settings)
+        if not is_batch(texts, messages):
+            request = request_for(self, texts, settings, messages=messages, text_pair=text_pair)
             model = self.in_languages(request)
-            prepared = model._to_trace(texts)
+            prepared = model._to_trace(request)
             all_hooks = (*hooks_for(model, request, prepared), *own)
             check_places(model, request, prepared)
             return run_of(model, request, prepared, [], ended=False, hooks=all_hooks)
-        check_texts(texts)
-        request = request_of(texts[0], settings)
-        model = self.in_languages(request)
+        requests = requests_for(self, texts, settings, messages=messages, text_pair=text_pair)
+        model = self.in_languages(requests[0])
         rows: list[Prepared] = []
-        check_each(texts, lambda text: rows.append(model._to_trace(text)))
-        hooks_of_all = (*hooks_for_rows(model, request, texts, rows), *own)
-        return batch_of(model, texts, request, rows, hooks=hooks_of_all)
+        check_each(requests, lambda request: rows.append(model._to_trace(request)))
+        read = [request.text for request in requests]
+        hooks_of_all = (*hooks_for_rows(model, requests[0], read, rows), *own)
+        return batch_of(model, read, requests[0], rows, hooks=hooks_of_all)
 
-    def _to_trace(self, text: str) -> Prepared:
-        """A text's ids, all of which the network reads at once; else raise ValueError."""
-        prepared, most = self.prepare(text), self.config.output_max_len
+    __call__ = trace
+
+    def _to_trace(self, request: Request) -> Prepared:
+        """A prompt's ids, all of which the network reads at once; else raise ValueError."""
+        prepared, most = self.prepare_request(request), self.config.output_max_len
         if len(prepared.ids) > most:
             raise InvalidCall(
                 "too_long",
@@ -282,10 +414,10 @@ class Model(LoadedModel):
         self, requests: Sequence[Request], prepared: Sequence[Prepared]
     ) -> list[list[GenerationStep]]:
         rows: list[list[GenerationStep]] = [[] for _ in prepared]
-        sources = [source for source, _ in prepared]
+        sources = [row.source for row in prepared]
         for steps in generate(
             self.generator_network,
-            [ids for _, ids in prepared],
+            [row.ids for row in prepared],
             sources=sources if all(sources) else None,
             max_new_tokens=requests[0].max_new_tokens,
             end_ids=self.tokenizer.end_ids,
@@ -348,22 +480,24 @@ def load(
     device: str | torch.device = "cpu",
     engine: str = AUTO,
     max_len: int = checkpoint.MAX_LEN,
+    dtype: str | torch.dtype = AUTO,
 ) -> Model:
     """Load a model: a bundled one ("stories"), a folder of this or another project (GPT-2, Pythia,
     Llama, Mistral, Qwen, Gemma, BERT, Marian), or hub:OWNER/NAME[@REVISION].
 
     engine: what generates one text at a time, one of "auto", "compiled" and "network" (see
     `inference/engines/`). max_len: tokens that another project's network reads at once, where
-    it would read more. Raises CheckpointError (a ValueError) for an unknown name or a
-    damaged folder, ValueError for an unknown device or engine.
+    it would read more. dtype: of the weights, one of DTYPES; "auto" = as they are stored. The
+    network computes in float32, of "float64" in that. Raises CheckpointError (a ValueError) for an
+    unknown name or a damaged folder, ValueError for an unknown device, engine or dtype.
     """
     if not isinstance(name_or_folder, str | Path):
         raise ValueError(
             f"load takes a model's name or its folder; got {type(name_or_folder).__name__}; "
             "from_transformers(model, tokenizer) takes a network of transformers"
         )
-    place = device_of(device)
-    return _loaded(checkpoint.read(name_or_folder, max_len), place, engine)
+    place, kind = device_of(device), _dtype_of(dtype)
+    return _loaded(checkpoint.read(name_or_folder, max_len), place, engine, kind)
 
 
 def from_transformers(
@@ -372,16 +506,28 @@ def from_transformers(
     device: str | torch.device = "cpu",
     engine: str = AUTO,
     max_len: int = checkpoint.MAX_LEN,
+    dtype: str | torch.dtype = AUTO,
 ) -> Model:
     """Convert a network of transformers that is in memory, with its tokenizer; weights are copied.
 
-    device, engine, max_len, errors: as in `load`.
+    device, engine, max_len, dtype, errors: as in `load`.
     """
-    place = device_of(device)
-    return _loaded(checkpoint.from_memory(model, tokenizer, max_len), place, engine)
+    place, kind = device_of(device), _dtype_of(dtype)
+    return _loaded(checkpoint.from_memory(model, tokenizer, max_len), place, engine, kind)
 
 
-def _loaded(loaded: checkpoint.Checkpoint, device: torch.device, engine: str) -> Model:
+def _dtype_of(dtype: str | torch.dtype) -> torch.dtype | None:
+    """The type of a name; None for "auto". Raises ValueError, listing them, for another."""
+    name = str(dtype).removeprefix("torch.")
+    check_choice("dtype", name, DTYPES)
+    return None if name == AUTO else getattr(torch, name)
+
+
+def _loaded(
+    loaded: checkpoint.Checkpoint, device: torch.device, engine: str, dtype: torch.dtype | None
+) -> Model:
+    if dtype is not None:
+        store_as(loaded.network, dtype)
     network = loaded.network.to(device)
     return Model(
         name=loaded.name,

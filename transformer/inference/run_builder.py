@@ -49,7 +49,7 @@ def run_of(
     result: of a beam search. hooks: apply the request's interventions. session: generated the
     steps, if an engine did; it has the trace already, unless the window slid.
     """
-    source, prompt = prepared
+    source, prompt, types = prepared
     tokens = list(result.hypotheses[0].ids) if result else [step.token for step in steps]
     ids = prompt + tokens
     # A decoder-only window slides; an encoder-decoder's does not, and its last token may be unread.
@@ -62,7 +62,7 @@ def run_of(
     if session is not None and session.ids and not start:
         engine = session.engine.name
     if trace is None:
-        trace, logits = _full_pass(model, source, window, continued(hooks, start))
+        trace, logits = _full_pass(model, source, window, continued(hooks, start), types)
         if result:
             steps = forced_steps(
                 logits[0, len(prompt) - 1 :][: len(tokens)],
@@ -90,15 +90,21 @@ def run_of(
         candidate_labels=LazyLabels(model.tokenizer.label, lambda: _candidates(steps, result)),
         search=_search_of(model, request, result) if result else None,
         engine=engine,
-        read_as=None if (read := model.reader.read_as(request.text)) == request.text else read,
+        read_as=_read_as(model, request),
         warnings=(
-            *model.warnings(request.text),
+            *(() if request.input_ids else model.warnings(request.text)),
             *_left_out(model, request, len(prompt), len(ids)),
         ),
         logits=logits if request.max_new_tokens == 0 and model.config.head != "none" else None,
         weights=digest(model.network),
         altered_by=_altered_by(hooks),
     )
+
+
+def _read_as(model: LoadedModel, request: Request) -> str | None:
+    """See `Run.read_as`."""
+    read = request.text if request.input_ids else model.reader.read_as(request.text)
+    return None if read == request.text else read
 
 
 def _left_out(model: LoadedModel, request: Request, n_prompt: int, n_ids: int) -> Iterator[str]:
@@ -133,14 +139,19 @@ def _position_matrices(model: LoadedModel) -> dict[str, Tensor]:
 
 
 def _full_pass(
-    model: LoadedModel, source: list[int], ids: list[int], hooks: Sequence[Hook]
+    model: LoadedModel,
+    source: list[int],
+    ids: list[int],
+    hooks: Sequence[Hook],
+    types: Sequence[int] = (),
 ) -> tuple[Trace, Tensor]:
     """The trace of one text and its logits (1, T, V), by the network itself."""
     records = _new_records(model)
     trace = Trace(records=records)
     rows = [source, ids] if isinstance(model.network, EncoderDecoder) else [ids]
     tensors = [torch.tensor([row], device=model.device) for row in rows]
-    return trace, model.network(*tensors, trace=trace, hooks=[records, *hooks])
+    more = {"types": torch.tensor([list(types)], device=model.device)} if types else {}
+    return trace, model.network(*tensors, trace=trace, hooks=[records, *hooks], **more)
 
 
 def _new_records(model: LoadedModel) -> CompactedRecords:
@@ -181,7 +192,12 @@ def batch_of(
     else:
         fields = _padded(model, targets)
         ids, is_text = on_device(fields["ids"], model.device), text_in(targets, model.device)
-        logits = model.network(ids, is_text=is_text, trace=trace, hooks=hooks)
+        more = {}
+        if any(row.types for row in rows):
+            types = pad([row.types or [0] * len(row.ids) for row in rows], 0)
+            fields["token_types"] = types
+            more = {"types": on_device(types, model.device)}
+        logits = model.network(ids, is_text=is_text, trace=trace, hooks=hooks, **more)
     return Batch(
         model=model.name,
         config=config,

@@ -35,7 +35,7 @@ class Stream:
         self._model = model = model.in_languages(request)
         self.request = request
         self._own_hooks = called(hooks, model.network.points)
-        self._prepared = model.prepare(request.text)
+        self._prepared = model.prepare_request(request)
         check_interventions(model, request, self._prepared)
         check_places(model, request, self._prepared)
         self._writer = Writer(model, () if self._prepared.source else self._prepared.ids)
@@ -116,7 +116,7 @@ class Stream:
         return (*hooks_for(self._model, self.request, self._prepared), *self._own_hooks)
 
     def _generate(self) -> Iterator[GenerationStep]:
-        source, ids = self._prepared
+        source, ids, _ = self._prepared
         for (step,) in generate(
             self._model.generator_network,
             [ids],
@@ -149,7 +149,7 @@ def search(model: LoadedModel, requests: Sequence[Request]) -> list[Run]:
     network, first = model.network, requests[0]
     model.check(first)
     assert isinstance(network, EncoderDecoder)
-    prepared = [model.prepare(request.text) for request in requests]
+    prepared = [model.prepare_request(request) for request in requests]
     if first.max_new_tokens == 0:
         return [
             run_of(model, request, row, [], ended=False)

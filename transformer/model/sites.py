@@ -40,6 +40,10 @@ class Site(NamedTuple):
         return cls(parts[0], int(parts[1]), parts[2])
 
 
+# How callers may write one: a layer's number, with a stack or of the last one, is its
+# self-attention.
+SiteLike = Site | tuple[str, int, str] | tuple[str, int] | str | int
+
 ATTENTIONS_OF_FAMILY = {
     "decoder": (("decoder", "self"),),
     "encoder": (("encoder", "self"),),

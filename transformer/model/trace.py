@@ -6,6 +6,7 @@ any number of threads can share one network.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,9 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.checks import shortened
+from transformer.checks import is_whole, shortened
 from transformer.model.hooks import Point
 from transformer.model.sites import Site as Site
+from transformer.model.sites import SiteLike
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
@@ -120,16 +122,17 @@ class Trace:
         """Recorded sites, in the order of the data."""
         return list(self.records)
 
-    def find(self, site: Site | tuple[str, int, str] | tuple[str, int] | str | int) -> Site:
+    def find(self, site: SiteLike) -> Site:
         """The recorded site of a name. A layer's number, with a stack or of the last one, is its
         self-attention. Raises ValueError that lists the recorded ones."""
         parts: Any = site
-        if isinstance(site, int) and self.records:
+        if is_whole(site) and self.records:
             parts = (self.sites[-1].stack, site)
         if isinstance(parts, tuple) and len(parts) == 2:
             parts = (*parts, "self")
         try:
             key = Site.parse(site) if isinstance(site, str) else Site(*parts)
+            key = key._replace(layer=operator.index(key.layer))
         except TypeError as error:
             raise ValueError(
                 f"a site is (stack, layer, kind) or its name; got {shortened(site)}; recorded: "
@@ -139,9 +142,7 @@ class Trace:
             raise ValueError(f"no record of site {key}; recorded: {_names(self.records)}")
         return key
 
-    def __getitem__(
-        self, site: Site | tuple[str, int, str] | tuple[str, int] | str | int
-    ) -> AttentionRecord:
+    def __getitem__(self, site: SiteLike) -> AttentionRecord:
         return self.records[self.find(site)]
 
     def __iter__(self) -> Iterator[AttentionRecord]:
@@ -158,16 +159,21 @@ class Trace:
         """The (stack, kind) pairs recorded, e.g. [("encoder", "self"), ("decoder", "self")]."""
         return list(dict.fromkeys((site.stack, site.kind) for site in self.records))
 
-    def weights(self, stack: str, kind: str = "self") -> Tensor:
-        """All layers of one kind of attention: (L, B, H, Tq, Tk) float32, rows sum to 1."""
+    def weights(self, stack: str | None = None, kind: str = "self") -> Tensor:
+        """All layers of one kind of attention: (L, B, H, Tq, Tk) float32, rows sum to 1.
+
+        stack: None = the last.
+        """
         return torch.stack([self.records[site].pattern for site in self._of(stack, kind)])
 
-    def scores(self, stack: str, kind: str = "self") -> Tensor:
+    def scores(self, stack: str | None = None, kind: str = "self") -> Tensor:
         """Scores before the mask, all layers of one kind: (L, B, H, Tq, Tk) float32."""
         return torch.stack([self.records[site].scores for site in self._of(stack, kind)])
 
-    def _of(self, stack: str, kind: str) -> list[Site]:
+    def _of(self, stack: str | None, kind: str) -> list[Site]:
         """Sites instead of records, so that a recomputed record is freed after use."""
+        if stack is None and self.records:
+            stack = self.sites[-1].stack
         sites = [site for site in self.records if (site.stack, site.kind) == (stack, kind)]
         if not sites:
             raise ValueError(

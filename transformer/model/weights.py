@@ -61,6 +61,25 @@ def network_with(
     return network
 
 
+def store_as(network: nn.Module, dtype: torch.dtype) -> None:
+    """Change the type of a network's weights. Of bfloat16 and float16 they are stored in it, and
+    the network computes in float32; float64 is also what it computes in.
+
+    Raises ValueError for weights that are too large for the type.
+    """
+    if dtype not in NARROW:
+        network.to(dtype)
+        return
+    network.float()
+    narrow = _may_be_narrow(network)
+    for name, parameter in network.named_parameters():
+        if id(parameter) in narrow:
+            weight = parameter.data.to(dtype)
+            if not bool(weight.isfinite().all()):
+                raise ValueError(f"{name} has numbers too large for {dtype}")
+            parameter.data = weight
+
+
 def _may_be_narrow(network: nn.Module) -> set[int]:
     """Ids of parameters that may have a smaller type than the network computes in."""
     return {id(part.weight) for part in network.modules() if isinstance(part, Linear | Table)}

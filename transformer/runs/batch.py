@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, overload
 
 from torch import Tensor
 
-from transformer.checks import check_whole
+from transformer.checks import check_whole, is_whole
 from transformer.interventions.descriptions import reads_padding
 from transformer.model.config import ModelConfig
 from transformer.model.trace import Trace
@@ -20,7 +20,7 @@ from transformer.runs.request import Request, request_from_dict, request_to_dict
 from transformer.runs.run import PADDING_READ, Run, rebuilt
 
 OF_BATCH = "batch"  # the array of an NPZ that contains all other values as JSON
-_TENSORS = ("ids", "padding", "target_ids", "target_padding")
+_TENSORS = ("ids", "padding", "target_ids", "target_padding", "token_types")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False, weakref_slot=True)
@@ -29,11 +29,13 @@ class Batch(Drawable):
 
     ids, labels, padding: (B, T) int64, B rows of T labels, (B, T) bool (True = a token, no
     padding), of an encoder-decoder's encoder or of the only stack. target_*: those of an
-    encoder-decoder's decoder. outputs: the translations, if there are any. request: with what all
-    of them were read, as for the first text; stopped: as of a Run.
+    encoder-decoder's decoder. token_types: (B, T) int64, an encoder's; None where all are 0.
+    outputs: the translations, if there are any. request: with what all of them were read, as for
+    the first text; stopped: as of a Run.
     trace: (B, H, Tq, Tk) records with the combined masks that were used. special_ids,
     position_matrices, logits, weights, altered_by: as of a Run.
-    A row, `batch[0]`, is the run of that text alone, without the padding.
+    A row, `batch[0]` or `batch[-1]`, is the run of that text alone, without the padding; a slice is
+    a list of such runs.
     """
 
     model: str
@@ -47,6 +49,7 @@ class Batch(Drawable):
     target_ids: Tensor | None = None
     target_labels: tuple[tuple[str, ...], ...] = ()
     target_padding: Tensor | None = None
+    token_types: Tensor | None = None
     outputs: tuple[str, ...] = ()
     logits: Tensor | None = None
     stopped: str = "read"
@@ -95,10 +98,32 @@ class Batch(Drawable):
     def __iter__(self) -> Iterator[Run]:
         return (self[row] for row in range(len(self)))
 
-    def __getitem__(self, row: int) -> Run:
+    @property
+    def attentions(self) -> tuple[Tensor, ...]:
+        """Each layer's weights in the last stack's self-attention, (B, H, T, T), as transformers
+        has them; padding, see `is_token`, is not read."""
+        return tuple(self.trace.weights(self.trace.sites[-1].stack))
+
+    @property
+    def hidden_states(self) -> tuple[Tensor, ...]:
+        """The last stack's residual stream, (B, T, C), as of a Run; at padding, see `is_token`, it
+        means nothing."""
+        return tuple(self.trace.residuals[self.trace.sites[-1].stack])
+
+    @overload
+    def __getitem__(self, row: int) -> Run: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[Run]: ...
+    def __getitem__(self, row: int | slice) -> Run | list[Run]:
         """One of its texts as the run of that text alone, without the padding; with it where the
-        network read padding as text. Raises ValueError for no such row."""
-        check_whole("row", row, 0, len(self.texts) - 1)
+        network read padding as text. Negative rows count from the end. Raises ValueError for no
+        such row."""
+        n_texts = len(self.texts)
+        if isinstance(row, slice):
+            return [self[each] for each in range(*row.indices(n_texts))]
+        if is_whole(row) and -n_texts <= row < 0:
+            row += n_texts
+        row = check_whole("row", row, 0, n_texts - 1)
         both = self.target_ids is not None
         padded = any(map(reads_padding, self.request.interventions))
         last = self.trace.sites[-1].stack
@@ -114,7 +139,7 @@ class Batch(Drawable):
         return Run(
             model=self.model,
             config=self.config,
-            request=replace(self.request, text=self.texts[row]),
+            request=self._request_of(row),
             ids=tuple(ids[row, own].tolist()),
             labels=labels,
             n_prompt=len(labels),
@@ -128,6 +153,18 @@ class Batch(Drawable):
             logits=logits if logits is None or logits.dim() < 3 else logits[:, own],
             weights=self.weights,
             altered_by=PADDING_READ if padded and not self._is_even else self.altered_by,
+        )
+
+    def _request_of(self, row: int) -> Request:
+        text = self.texts[row]
+        if not self.request.input_ids:
+            return replace(self.request, text=text)
+        real, types = self.padding[row], self.token_types
+        return replace(
+            self.request,
+            text=text,
+            input_ids=self.ids[row][real].tolist(),
+            token_type_ids=() if types is None else types[row][real].tolist(),
         )
 
     @property

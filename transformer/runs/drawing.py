@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from transformer.checks import check_choice
-from transformer.model.sites import Site
+from transformer.model.sites import SiteLike
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -49,8 +49,8 @@ class Drawable:
 
     def attention(
         self: Any,
-        site: Site | str,
-        head: Head,
+        site: SiteLike,
+        head: Head = "mean",
         *,
         stage: Stage = "weights",
         scale: Scale = "linear",
@@ -59,7 +59,8 @@ class Drawable:
     ) -> go.Figure:
         """One head, large: run.attention("decoder.2.self", 3, stage="scores").
 
-        site: where in the network, "STACK.LAYER.KIND". head: its number, or "mean" of all heads.
+        site: where in the network, "STACK.LAYER.KIND"; a layer's number is the self-attention of
+        the last stack. head: its number, or "mean" of all heads.
         stage: "scores" before the mask, "masked" scores, or "weights" after the softmax.
         scale: how weights become colours, "linear", "sqrt" or "log".
         range_: colours span "fixed", 0 to 1, or "own", 0 to this head's largest weight.
@@ -73,14 +74,17 @@ class Drawable:
         )
         return _on_paper(figure)
 
-    def heads(self: Any, stack: str = "decoder", kind: str = "self", *, row: int = 0) -> go.Figure:
+    def heads(
+        self: Any, stack: str | None = None, kind: str = "self", *, row: int = 0
+    ) -> go.Figure:
         """Every head of one kind of attention, small: layers across, heads down.
 
-        stack: "encoder" or "decoder". kind: "self" or "cross". row: which text of a Batch.
-        Raises ValueError, listing what there is, for any other value.
+        stack: "encoder" or "decoder"; None = the last one. kind: "self" or "cross". row: which text
+        of a Batch. Raises ValueError, listing what there is, for any other value.
         """
         from transformer.views.attention.grid import head_grid
 
+        stack = self.trace.sites[-1].stack if stack is None else stack
         return _on_paper(head_grid(self, stack, kind, row=row))
 
     def alignment(
@@ -102,7 +106,7 @@ class Drawable:
         return _on_paper(alignment(self, layer, head, row=row, by=by))
 
     def attention_csv(
-        self: Any, site: Site | str, head: Head, *, stage: Stage = "weights", row: int = 0
+        self: Any, site: SiteLike, head: Head = "mean", *, stage: Stage = "weights", row: int = 0
     ) -> str:
         """One head as comma-separated values; the first line and column name the tokens.
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from transformer.checks import InvalidCall, check_choice, check_whole, is_whole, shortened
 from transformer.interventions.descriptions import Ablate
 from transformer.model.sites import Site
+from transformer.model.sites import SiteLike as SiteLike
 from transformer.model.trace import AttentionRecord, Trace
 from transformer.runs.batch import Batch
 from transformer.runs.compact_trace import QKV, stored_at
 from transformer.runs.drawing import Stage
 from transformer.runs.run import Run
 
-SiteLike = Site | tuple[str, int, str] | str
 Head = int | str
 STAGES: tuple[Stage, ...] = get_args(Stage)
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass, fields
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
+from torch import Tensor
 
 from transformer.checks import (
     check_number,
     check_text,
     check_whole,
+    is_scalar,
     is_whole,
     shortened,
 )
@@ -68,6 +70,8 @@ class Settings(TypedDict, total=False):
     target_language: str | None
     forced_tokens: Sequence[int]
     interventions: Sequence[Intervention]
+    input_ids: Sequence[int]
+    token_type_ids: Sequence[int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -84,7 +88,9 @@ class Request:
     `model.tokenizer.languages`; None = as its files say. forced_tokens: ids of the first new
     tokens, whatever the network predicts; max_new_tokens counts them. interventions: applied to the
     network for this run, as objects or as plain values. A beam search takes none of these but
-    languages. Raises ValueError naming the allowed values.
+    languages. input_ids: what is read in place of the text, which then only says it to people: with
+    all special tokens, of an encoder-decoder the source's. token_type_ids: of an encoder, a number
+    for each of them. Raises ValueError naming the allowed values.
     """
 
     text: str = dataclasses.field(kw_only=False)
@@ -102,11 +108,13 @@ class Request:
     target_language: str | None = None
     forced_tokens: Sequence[int] = ()
     interventions: Sequence[Intervention] = ()
+    input_ids: Sequence[int] = ()
+    token_type_ids: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, np.generic):  # a run is written as JSON
+            if is_scalar(value):  # a run is written as JSON
                 object.__setattr__(self, field.name, value.item())
         check_text(self.text)
         check_whole("max_new_tokens", self.max_new_tokens, 0, MAX_NEW_TOKENS)
@@ -127,6 +135,13 @@ class Request:
                 raise ValueError(f"{name} must be a language's name; got {shortened(language)}")
         object.__setattr__(self, "forced_tokens", _forced(self.forced_tokens, self.max_new_tokens))
         object.__setattr__(self, "interventions", interventions_of(self.interventions))
+        for name in ("input_ids", "token_type_ids"):
+            object.__setattr__(self, name, _ids(name, getattr(self, name)))
+        if self.token_type_ids and len(self.token_type_ids) != len(self.input_ids):
+            raise ValueError(
+                f"token_type_ids are one for each of {len(self.input_ids)} input_ids; got "
+                f"{len(self.token_type_ids)}"
+            )
         needs_one = (self.forced_tokens, self.interventions, self.stop)
         if self.beams > 1 and (any(needs_one) or self.repetition_penalty != 1):
             raise ValueError(
@@ -141,9 +156,10 @@ class Request:
         return f"Request({', '.join(changed)})"
 
     def greedy(self, **settings: Unpack[Settings]) -> Request:
-        """A request for the same text between the same languages, greedy, with other settings."""
-        languages = {name: getattr(self, name) for name in ("source_language", "target_language")}
-        return request_of(self.text, languages | settings)
+        """A request for the same text or ids, between the same languages, greedy, with other
+        settings."""
+        kept = ("source_language", "target_language", "input_ids", "token_type_ids")
+        return request_of(self.text, {name: getattr(self, name) for name in kept} | settings)
 
     @property
     def sampling(self) -> Sampling | None:
@@ -216,7 +232,10 @@ def request_to_dict(request: Request, *, defaults: bool = True) -> dict[str, Any
         for field in fields(request)
         if defaults or getattr(request, field.name) != field.default
     }
-    for name in {"forced_tokens", "stop"} & values.keys():
+    for name in ("input_ids", "token_type_ids"):
+        if not values.get(name):
+            values.pop(name, None)
+    for name in {"forced_tokens", "stop", "input_ids", "token_type_ids"} & values.keys():
         values[name] = list(values[name])
     if "interventions" in values:
         values["interventions"] = [to_dict(intervention) for intervention in request.interventions]
@@ -257,12 +276,17 @@ def _stops(got: Any) -> tuple[str, ...]:
     return texts
 
 
-def _forced(got: Any, max_new_tokens: int) -> tuple[int, ...]:
-    is_list = isinstance(got, Sequence | np.ndarray) and not isinstance(got, str)
+def _ids(name: str, got: Any) -> tuple[int, ...]:
+    is_list = isinstance(got, Sequence | np.ndarray | Tensor) and not isinstance(got, str)
     if not is_list or not all(is_whole(token) and token >= 0 for token in got):
-        raise ValueError("forced_tokens must be a list of token ids, whole numbers from 0")
-    if len(got) > max_new_tokens:
-        raise ValueError(
-            f"at most max_new_tokens={max_new_tokens} tokens can be forced; got {len(got)}"
-        )
+        raise ValueError(f"{name} must be a list of token ids, whole numbers from 0")
     return tuple(map(int, got))
+
+
+def _forced(got: Any, max_new_tokens: int) -> tuple[int, ...]:
+    ids = _ids("forced_tokens", got)
+    if len(ids) > max_new_tokens:
+        raise ValueError(
+            f"at most max_new_tokens={max_new_tokens} tokens can be forced; got {len(ids)}"
+        )
+    return ids

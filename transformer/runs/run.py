@@ -143,6 +143,11 @@ class Run(DrawableRun):
     def _last_stack(self) -> str:
         return self.trace.sites[-1].stack
 
+    @property
+    def new_text(self) -> str:
+        """What was written after the prompt: the `new_text` of its steps."""
+        return "".join(step.new_text for step in self.steps)
+
     def special_positions(self) -> dict[str, list[int]]:
         """The positions of special tokens in the text and in its source."""
         special = frozenset(self.special_ids)

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as BPETokenizer
 
-from transformer.checks import InvalidCall, InvalidRequest, check_file, shortened
+from transformer.checks import (
+    InvalidCall,
+    InvalidRequest,
+    check_file,
+    check_text,
+    check_texts,
+    shortened,
+)
+from transformer.tokenizer.chat import ChatTemplate
 from transformer.tokenizer.cost import check_cost
 from transformer.tokenizer.labels import byte_level, show
 
@@ -39,7 +48,13 @@ class Tokenizer:
 
     A special token's name in a text is ordinary text: only the program adds the special ids
     `padding_id`, `start_id` and `end_id`.
+
+    chat_template: how a chat model reads conversations; None for another. reads_sources: whether it
+    is of an encoder-decoder.
     """
+
+    chat_template: ChatTemplate | None = None
+    reads_sources = False
 
     def __init__(self, bpe: BPETokenizer) -> None:
         bpe.encode_special_tokens = True
@@ -154,24 +169,50 @@ class Tokenizer:
         self._check_characters(text)
         return self._framed(text) if special else self._encoded(text)
 
+    def __call__(self, text: Any, text_pair: Any = None) -> dict[str, Any]:
+        """What a network reads of a text or a list of texts, as transformers' tokenizers return it:
+        lists of input_ids, without padding, their attention_mask, and for pairs of texts their
+        token_type_ids. Raises ValueError as `encode`."""
+        if not isinstance(text, str):
+            check_texts(text)
+            pairs = [None] * len(text) if text_pair is None else text_pair
+            rows = [self(one, other) for one, other in zip(text, pairs, strict=True)]
+            return {name: [row[name] for row in rows] for name in rows[0]}
+        check_text(text)
+        types: dict[str, Any] = {}
+        if text_pair is not None:
+            ids, types["token_type_ids"] = pair_of(self, text, text_pair)
+        elif self.reads_sources:
+            ids = self.source(self.encode(text))
+        else:
+            ids = hidden_ids(self, text)
+        return {"input_ids": ids, "attention_mask": [1] * len(ids), **types}
+
+    def encode_chat(self, text: str) -> list[int]:
+        """Ids of the text of a conversation, in which names of special tokens are these tokens.
+        Raises ValueError for a tokenizer that cannot read them."""
+        raise ValueError(
+            f"conversations are not read by a tokenizer of {self.kind}; needed: a tokenizer.json, "
+            "which transformers writes: AutoTokenizer.from_pretrained(...).save_pretrained(...)"
+        )
+
     def _framed(self, text: str) -> list[int]:
         """A text's ids after the end of another text."""
         return [self.end_id, *self._encoded(text)]
 
     def _encoded(self, text: str, *, special: bool = False) -> list[int]:
         """Ids of a text; special: with those that tokenizer.json adds."""
-        try:
+        with panics_said():
             return self._bpe.encode(text, add_special_tokens=special).ids
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # the library panics where a pattern takes too long
-            raise InvalidRequest(
-                "unsplittable_text", "the tokenizer's own pattern cannot split this text"
-            ) from error
 
     def source(self, ids: Sequence[int]) -> list[int]:
         """A text's ids as the encoder of an encoder-decoder reads them: with an end."""
         return [*ids, self.end_id]
+
+    def pair(self, first: Sequence[int], second: Sequence[int]) -> tuple[list[int], list[int]]:
+        """The ids of two texts as an encoder reads them, and their token types. Raises ValueError
+        for a tokenizer that joins no pairs."""
+        raise ValueError("its tokenizer joins no pairs of texts")
 
     @property
     def target_start(self) -> list[int]:
@@ -311,6 +352,19 @@ class Tokenizer:
         return index
 
 
+@contextmanager
+def panics_said() -> Iterator[None]:
+    """Turn a panic of the library, as where a pattern takes too long, into one sentence."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        raise InvalidRequest(
+            "unsplittable_text", "the tokenizer's own pattern cannot split this text"
+        ) from error
+
+
 def _check_plain(content: dict[str, Any], *, in_bytes: bool) -> None:
     """Raise ValueError for settings with which ids would not decode to the text that was encoded:
     truncation, padding, normalization, dropout.
@@ -350,14 +404,28 @@ def hidden_ids(tokenizer: Tokenizer, text: str) -> list[int]:
     """
     if tokenizer.mask_id is None:
         return tokenizer.encode(text, special=True)
-    *pieces, last = text.replace(tokenizer.label(tokenizer.mask_id), HIDDEN).split(HIDDEN)
-    if not pieces:
+    ids = _with_masks(tokenizer, text)
+    if tokenizer.mask_id not in ids:
         return tokenizer.encode(text, special=True)
     before, behind = around(tokenizer)
+    return [*before, *ids, *behind]
+
+
+def pair_of(tokenizer: Tokenizer, first: str, second: str) -> tuple[list[int], list[int]]:
+    """The ids of a pair of texts for an encoder, as of `hidden_ids`, and their token types. Raises
+    ValueError for a tokenizer that joins no pairs."""
+    return tokenizer.pair(_with_masks(tokenizer, first), _with_masks(tokenizer, second))
+
+
+def _with_masks(tokenizer: Tokenizer, text: str) -> list[int]:
+    """A text's ids without those around it, with the mask token for each [MASK]."""
+    if tokenizer.mask_id is None:
+        return tokenizer.encode(text)
+    *pieces, last = text.replace(tokenizer.label(tokenizer.mask_id), HIDDEN).split(HIDDEN)
     ids: list[int] = []
     for piece in pieces:
         ids += [*_encoded(tokenizer, piece.removesuffix(" ")), tokenizer.mask_id]
-    return [*before, *ids, *_encoded(tokenizer, last), *behind]
+    return [*ids, *_encoded(tokenizer, last)]
 
 
 def special_names(tokenizer: Tokenizer, text: str) -> list[str]:

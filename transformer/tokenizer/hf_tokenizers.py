@@ -12,7 +12,8 @@ from typing import Any
 from tokenizers import Tokenizer as BPETokenizer
 
 from transformer.checks import check_file, shortened, text_of
-from transformer.tokenizer import around
+from transformer.tokenizer import around, panics_said
+from transformer.tokenizer.chat import FILE, read_template
 from transformer.tokenizer.cost import check_cost
 from transformer.tokenizer.foreign import BYTE, SpecialIds, TheirTokenizer, settings_file
 from transformer.tokenizer.labels import byte_level_or_plain, show
@@ -63,6 +64,7 @@ class FastTokenizer(TheirTokenizer):
         names, specials = _names(bpe, content, vocab_size), _specials(content, ids, vocab_size)
         super().__init__(ids, names, (), specials)
         self.read_languages(settings)
+        self.chat_template = read_template(path.parent, settings)
 
     @property
     def kind(self) -> str:
@@ -72,8 +74,37 @@ class FastTokenizer(TheirTokenizer):
         return f"byte-level {model}" if "ByteLevel" in steps else model
 
     def save(self, path: Path) -> None:
-        """Write tokenizer.json."""
+        """Write tokenizer.json, and the chat template with the special tokens that it may name."""
         path.write_text(json.dumps(self._content, ensure_ascii=False), encoding="utf-8")
+        if (chat := self.chat_template) is not None:
+            path.with_name(FILE).write_text(chat.source, encoding="utf-8")
+            settings = json.dumps(dict(chat.special), ensure_ascii=False)
+            path.with_name("tokenizer_config.json").write_text(settings, encoding="utf-8")
+
+    def pair(self, first: Sequence[int], second: Sequence[int]) -> tuple[list[int], list[int]]:
+        """The ids of two texts as an encoder reads them, and their token types."""
+        text = self.readable("a")
+        n, joined = len(part := self.encode(text)), self._bpe.encode(text, text)
+        ids, types = joined.ids, joined.type_ids
+        starts = [at for at in range(len(ids)) if ids[at : at + n] == part]
+        one, two = starts[0], starts[-1]
+        return (
+            [*ids[:one], *first, *ids[one + n : two], *second, *ids[two + n :]],
+            [
+                *types[:one], *[types[one]] * len(first), *types[one + n : two],
+                *[types[two]] * len(second), *types[two + n :],
+            ],
+        )  # fmt: skip
+
+    def encode_chat(self, text: str) -> list[int]:
+        """Ids of the text of a conversation, in which names of special tokens are these tokens."""
+        with panics_said():
+            return list(self._reading_specials.encode(text, add_special_tokens=False).ids)
+
+    @cached_property
+    def _reading_specials(self) -> BPETokenizer:
+        """The tokenizer that reads names of special tokens in a text as these."""
+        return BPETokenizer.from_str(self._bpe.to_str())
 
     def _framed(self, text: str) -> list[int]:
         return self._encoded(text, special=True) or [self.start_id]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from transformer.checks import check_file, needs_package, shortened, text_of
+from transformer.tokenizer.chat import read_template
 from transformer.tokenizer.foreign import (
     BYTE,
     SPACE,
@@ -68,6 +69,7 @@ class PieceTokenizer(TheirTokenizer):
         )
         self._around = ([self.start_id] if start else [], [self.end_id] if end else [])
         self.read_languages(settings)
+        self.chat_template = read_template(path.parent, settings)
 
     @property
     def _frame(self) -> tuple[list[int], list[int]]:

@@ -54,7 +54,7 @@ def word_piece(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     made.decoder = decoders.WordPiece()
     made.add_special_tokens([name for name in names.values() if name in vocabulary])
-    _frame(made, names["cls"], names["sep"])
+    _frame(made, names["cls"], names["sep"], types=names["cls"] == _BERT_NAMES["cls"])
     return made
 
 
@@ -115,11 +115,15 @@ def _named(settings: dict[str, Any], key: str, default: str) -> str:
     return str(name["content"] if isinstance(name, dict) else name)
 
 
-def _frame(made: BPETokenizer, begin: str | None, end: str | None) -> None:
-    """Put special tokens before and after a text."""
+def _frame(made: BPETokenizer, begin: str | None, end: str | None, *, types: bool = False) -> None:
+    """Put special tokens before and after a text, and between two: one of them where the second has
+    another token type, else two."""
     names = [name for name in (begin, end) if name is not None]
+    behind = "$B:1 {end}:1" if types else "{end} $B {end}"
+    pair = f"{begin} $A {end} {behind.format(end=end)}" if begin and end else None
     made.post_processor = processors.TemplateProcessing(
         single=" ".join(name for name in (begin, "$A", end) if name is not None),
+        pair=pair,
         special_tokens=[(name, made.token_to_id(name)) for name in dict.fromkeys(names)],
     )
 

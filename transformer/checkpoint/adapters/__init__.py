@@ -93,6 +93,7 @@ def checkpoint_of(
     """A network with the tokenizer in a folder."""
     config = network.config
     tokenizer = hf_tokenizers.read(folder, _special_ids(values, config), config.vocab_size)
+    tokenizer.reads_sources = config.family == "encoder-decoder"
     if config.padding_id is not None and tokenizer.text(config.padding_id):
         # batches are padded with an ordinary token, which a text may contain
         config = network.config = config.replace(padding_id=None)
