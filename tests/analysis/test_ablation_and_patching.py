@@ -1,6 +1,7 @@
 """What parts of a network matter for one token, against one altered pass at a time."""
 
 import dataclasses
+import functools
 
 import pytest
 import torch
@@ -22,6 +23,8 @@ from transformer.analysis.journey import without_head
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import most_changed, patch_effect
 from transformer.checkpoint import held_out_sample
+from transformer.inference import progress
+from transformer.inference.deadline import Deadline, until
 from transformer.interventions.breaks import breaks_of
 from transformer.model.sites import sites_of
 from transformer.training.evaluate import score_documents, score_pairs
@@ -89,6 +92,51 @@ def test_the_target_of_a_patch_map_is_predicted_by_the_other_text(tiny_model):
     assert found.other == pytest.approx(there.max().item(), abs=1e-4)
     chosen = patch_effect(tiny_model, run, OTHER, len(run.ids) - 1, target=7)
     assert (chosen.target, chosen.other) == (7, pytest.approx(there[7].item(), abs=1e-4))
+
+
+def test_a_metric_of_the_caller_is_measured_at_each_patch(tiny_model):
+    run = tiny_model.trace(TEXT)
+    place = len(run.ids) - 1
+
+    def difference(logits):
+        return logits[:, 7] - logits[:, 9]
+
+    found = patch_effect(tiny_model, run, OTHER, place, metric=difference)
+    one = tiny_model.trace(TEXT, [Patch("decoder", 1, [2], OTHER)]).logits[0, place - 1]
+    intact = run.logits[0, place - 1]
+    before = intact[7] - intact[9]
+    assert found.target is None
+    assert found.before == pytest.approx(float(before), abs=1e-4)
+    assert found.change[1, 2] == pytest.approx(float(one[7] - one[9] - before), abs=1e-4)
+    other = tiny_model.trace(OTHER).logits[0, -1]
+    assert found.other == pytest.approx(float(other[7] - other[9]), abs=1e-4)
+    for metric, sentence in (
+        (lambda logits: logits[0, 7], r"returns a tensor \(N,\); of \(1, .*\) it returned \(\)"),
+        (lambda logits: 3.0, "it returned float"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            patch_effect(tiny_model, run, OTHER, place, metric=metric)
+    with pytest.raises(ValueError, match="got metric= and target="):
+        patch_effect(tiny_model, run, OTHER, place, metric=difference, target=7)
+
+
+def test_long_work_shows_a_bar_unless_it_is_a_servers(tiny_model, monkeypatch, capsys):
+    run = tiny_model.trace(TEXT)
+    monkeypatch.setattr(progress, "DELAY_S", 1e-9)
+    monkeypatch.setattr(progress, "tqdm", functools.partial(progress.tqdm, mininterval=0))
+
+    def shown(**options):
+        head_importance(tiny_model, run, 3, **options)
+        patch_effect(tiny_model, run, OTHER, 3, **options)
+        return capsys.readouterr().err
+
+    assert "heads: " in (bars := shown())
+    assert "patching: " in bars
+    assert shown(progress=False) == ""
+    with until(Deadline(60)):
+        assert shown() == ""
+    monkeypatch.setattr(progress, "DELAY_S", 2)
+    assert shown() == ""
 
 
 def test_the_next_token_is_predicted_with_the_interventions_and_without(tiny_model):

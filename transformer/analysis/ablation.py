@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +16,7 @@ from transformer.checks import check_choice
 from transformer.inference import deadline
 from transformer.inference.loaded import LoadedModel
 from transformer.inference.logit_sources import pad, text_in
+from transformer.inference.progress import progress_bar
 from transformer.inference.stream import Stream
 from transformer.interventions.breaks import breaks_of
 from transformer.interventions.descriptions import ABLATED_BY, Break, Intervention
@@ -65,28 +67,29 @@ class NextToken:
 
 @torch.no_grad()
 def head_importance(
-    model: LoadedModel, run: Run, position: int, by: str = "zero"
+    model: LoadedModel, run: Run, position: int, by: str = "zero", *, progress: bool = True
 ) -> HeadImportance:
     """Ablate every head of the intact network alone, for the token at `position` of the run's ids;
     at their end, for the likeliest that would follow.
 
-    by: "zero" or "mean" (see Ablate). Raises ValueError for a token that nothing predicts.
+    by: "zero" or "mean" (see Ablate). progress: whether a bar is shown on stderr. Raises ValueError
+    for a token that nothing predicts.
     """
     check_choice("by", by, ABLATED_BY)
-    text = TextBefore.of(model, run, position)
+    text, position = TextBefore.of(model, run, position), int(position)
     intact = text.log_probabilities([unchanged])[0]
     target = token_asked(run, position, intact)
     before = intact[target]
-    change = {}
-    for kind in dict.fromkeys((site.stack, site.kind) for site in sites_of(run.config)):
-        sites = [site for site in sites_of(run.config) if (site.stack, site.kind) == kind]
-        heads = [(site, head) for site in sites for head in range(run.config.n_heads)]
-        rows = []
-        for part in in_parts(heads, text.largest_batch):
-            hook = ablated_one_by_one(run.config, part, by)
-            rows.append(text.log_probabilities([hook], len(part))[:, target])
-        after = torch.cat(rows)
-        change[kind] = (after - before).view(len(sites), run.config.n_heads).cpu()
+    change, n_heads = {}, run.config.n_heads
+    with progress_bar("heads", len(sites_of(run.config)) * n_heads, progress, "head") as bar:
+        for kind in dict.fromkeys((site.stack, site.kind) for site in sites_of(run.config)):
+            sites = [site for site in sites_of(run.config) if (site.stack, site.kind) == kind]
+            rows = []
+            for part in in_parts(list(product(sites, range(n_heads))), text.largest_batch):
+                hook = ablated_one_by_one(run.config, part, by)
+                rows.append(text.log_probabilities([hook], len(part))[:, target])
+                bar.update(len(part))
+            change[kind] = (torch.cat(rows) - before).view(len(sites), n_heads).cpu()
     return HeadImportance(
         position=position, target=target, log_probability=before.item(), change=change
     )
@@ -99,7 +102,7 @@ def next_token(model: LoadedModel, run: Run, position: int, n_kept: int = 8) -> 
 
     Raises ValueError for a token that nothing predicts.
     """
-    text = TextBefore.of(model, run, position)
+    text, position = TextBefore.of(model, run, position), int(position)
     hooks = altered(model, run)
     intact = text.log_probabilities([unchanged])[0].exp()
     intervened = text.log_probabilities(hooks)[0].exp() if hooks else intact

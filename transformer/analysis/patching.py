@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from torch import Tensor
 from transformer.analysis.text_before import TextBefore, check_made_by, in_parts
 from transformer.checks import InvalidRequest, check_choice, check_whole
 from transformer.inference.loaded import LoadedModel, activations_of
+from transformer.inference.progress import progress_bar
 from transformer.interventions.checks import check_site
 from transformer.interventions.descriptions import PARTS
 from transformer.interventions.hooks import ActivationCache, Patched, Replacement
@@ -26,12 +28,12 @@ class PatchEffect:
     """The effect of another run's activations on the next token, patched in at one position at a
     time.
 
-    target: the id whose log-probability is measured; before: in this run; other: in the other run,
-    after its last token. change: (L, T), what a patch at (layer, position) adds to it; or of each
-    head alone, (L, H, T).
+    target: the id whose log-probability is measured, None with a metric of the caller; before: in
+    this run; other: in the other run, after its last token. change: (L, T), what a patch at (layer,
+    position) adds to it; or of each head alone, (L, H, T).
     """
 
-    target: int
+    target: int | None
     before: float
     other: float
     change: Tensor
@@ -48,37 +50,61 @@ def patch_effect(
     part: str = "resid_post",
     kind: str = "self",
     target: int | None = None,
+    metric: Callable[[Tensor], Tensor] | None = None,
     by_head: bool = False,
+    progress: bool = True,
 ) -> PatchEffect:
     """Patch the activations of another text into the run, one layer and position at a time.
 
     position: the token of the run's ids that is predicted; only the text before it is read. target:
     the id to look at; None = the likeliest one after the other text (of a translator: after the
-    same target tokens, from the other source). by_head: part "z" of one head at a time. Raises
-    ValueError for a layer or position that the network does not have.
+    same target tokens, from the other source). metric: what is measured in place of a
+    log-probability, a function of logits (N, V), a row a patch, that returns (N,). by_head: part
+    "z" of one head at a time. progress: whether a bar is shown on stderr. Raises ValueError for a
+    layer or position that the network does not have.
     """
     check_choice("part", part, PARTS if not by_head else ["z"])
     check_site(Site(stack, 0, kind), run.config)
     text = TextBefore.of(model, run, position)
     theirs = activations_of(model, other, text.ids)
-    there = _after(model, theirs, stack)
+    there = _after(model, theirs)
     if target is not None:
-        check_whole("target", target, 0, len(there) - 1)
-    wanted = int(there.argmax()) if target is None else target
-    before = text.log_probabilities([unchanged])[0, wanted]
-    rows = [
-        text.log_probabilities([patch], count)[:, wanted] - before
-        for patch, count in _one_at_a_time(
-            model, theirs, text, Point(part, stack, 0, kind), by_head
-        )
-    ]
-    sizes = (run.config.n_layers_of(stack), *([run.config.n_heads] if by_head else []), -1)
+        target = check_whole("target", target, 0, there.shape[1] - 1)
+    wanted: int | None = None
+    if metric is None:
+        wanted = int(there.argmax()) if target is None else target
+    elif target is not None:
+        raise ValueError("a target is of the usual metric; got metric= and target=; allowed: one")
+    measured = partial(_measured, wanted if metric is None else metric)
+    before = measured(text.logits([unchanged]))
+    patches = _one_at_a_time(model, theirs, text, Point(part, stack, 0, kind), by_head)
+    n_layers = run.config.n_layers_of(stack)
+    sizes = (n_layers, *([run.config.n_heads] if by_head else []))
+    rows = []
+    with progress_bar("patching", n_layers, progress, unit="layer") as bar:
+        for patch, count in patches:
+            rows.append(measured(text.logits([patch], count)) - before)
+            bar.update(patch.point.layer - bar.n)
     return PatchEffect(
         target=wanted,
         before=before.item(),
-        other=there[wanted].item(),
-        change=torch.cat(rows).view(sizes).cpu(),
+        other=measured(there).item(),
+        change=torch.cat(rows).view(*sizes, -1).cpu(),
     )
+
+
+def _measured(of: int | Callable[[Tensor], Tensor] | None, logits: Tensor) -> Tensor:
+    """(N,): the log-probability of an id, or the caller's metric, of logits (N, V)."""
+    if not callable(of):
+        return logits.log_softmax(dim=-1)[:, of]
+    values = of(logits)
+    if not isinstance(values, Tensor) or values.shape != logits.shape[:1]:
+        got = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
+        raise ValueError(
+            "a metric is a function of logits (N, V), a row a patch, that returns a tensor (N,); "
+            f"of {tuple(logits.shape)} it returned {got}"
+        )
+    return values.float()
 
 
 @torch.no_grad()
@@ -105,12 +131,11 @@ def most_changed(model: LoadedModel, run: Run, other: str) -> int:
     return 1 + int(drop.argmax())
 
 
-def _after(model: LoadedModel, theirs: ActivationCache, stack: str) -> Tensor:
-    """(V,) log-probabilities of the next token of the run that the hook recorded."""
+def _after(model: LoadedModel, theirs: ActivationCache) -> Tensor:
+    """(1, V) logits of the next token of the run that the hook recorded."""
     network = model.generator_network
     last = theirs.activations[Point("resid_post", "decoder", model.config.output_n_layers - 1)]
-    logits: Tensor = network.lens(last[:, -1:])[0, 0].float()
-    return logits.log_softmax(dim=-1)
+    return network.lens(last[:, -1:])[0].float()
 
 
 def _one_at_a_time(

@@ -127,10 +127,7 @@ class LoadedModel:
         if self.config.family == "encoder-decoder":
             source = self.tokenizer.source(self.tokenizer.encode(read))
             self.check_length(len(source))
-            start = self.tokenizer.target_start
-            if self.config.generates:
-                return Prepared(source, start)
-            return Prepared(source, [start[0], *source[:-1]])  # a classifier's decoder reads it too
+            return self._with_target(source)
         if self.config.family == "encoder":
             ids = hidden_ids(self.tokenizer, read)
             self.check_length(len(ids))
@@ -155,7 +152,14 @@ class LoadedModel:
         self.check_length(len(ids))
         if self.config.family == "encoder":
             return Prepared([], ids, types if any(types) else ())
-        return Prepared(ids, self.tokenizer.target_start)
+        return self._with_target(ids)
+
+    def _with_target(self, source: list[int]) -> Prepared:
+        """A source, and what the decoder begins with."""
+        start = self.tokenizer.target_start
+        if self.config.generates:
+            return Prepared(source, start)
+        return Prepared(source, [start[0], *source[:-1]])  # a classifier's decoder reads it too
 
     def warnings(self, text: str) -> tuple[str, ...]:
         """Sentences on parts of a text that are not read as its writer may expect."""

@@ -270,6 +270,7 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
         where = {"stack": stack, "part": part, "kind": kind, "target": target}
         more = {"other": check_input(other), "position": position, **where}
         found = service.queries.ask(patch_effect, item, **more)
+        assert found.target is not None
         return {
             "position": position,
             "target": found.target,

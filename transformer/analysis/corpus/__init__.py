@@ -19,6 +19,7 @@ from transformer.analysis.corpus.parts import PART, Corpus, by_one, by_processes
 from transformer.analysis.corpus.reading import summary_of
 from transformer.analysis.corpus.summary import Summary
 from transformer.analysis.corpus.with_ray import by_ray
+from transformer.inference.progress import progress_bar
 
 __all__ = ["Summary", "dossiers", "over_texts", "summary_of"]
 
@@ -34,6 +35,7 @@ def over_texts(
     workers: int = 1,
     ray: str | None = None,
     told: Callable[[int], None] = lambda done: None,
+    progress: bool = True,
 ) -> Summary:
     """Measure the heads of a model over texts; the result does not depend on the workers.
 
@@ -41,7 +43,8 @@ def over_texts(
     an interrupted run can be continued, also by other workers. Only the current parts are in
     memory. texts: opens them anew, from the first on. n_texts: of the first; None for all. part:
     the texts of one. ray: the address of a Ray cluster, see `by_ray`; None for processes of this
-    machine. told(n): n more texts are done. Of no text the summary is `Summary.nothing()`.
+    machine. told(n): n more texts are done. progress: whether a bar is shown on stderr. Of no
+    text the summary is `Summary.nothing()`.
     """
     corpus = Corpus(model=name, texts=texts, n_texts=n_texts, n_ablated=n_ablated, part=part)
     folder.mkdir(parents=True, exist_ok=True)
@@ -50,7 +53,9 @@ def over_texts(
     else:
         parts = by_one(corpus, folder) if workers == 1 else by_processes(corpus, folder, workers)
     paths = []
-    for path, n_done in parts:
-        paths.append(path)
-        told(n_done)
+    with progress_bar(name, n_texts, progress, unit="text") as bar:
+        for path, n_done in parts:
+            paths.append(path)
+            bar.update(n_done)
+            told(n_done)
     return reduce(add, map(Summary.load, sorted(paths)), Summary.nothing())

@@ -71,7 +71,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     def tell(more: int) -> None:
         nonlocal done
         done += more
-        print(f"\r{done} texts", end="", file=sys.stderr, flush=True)
 
     try:
         check_folder("--out", asked.out)
@@ -86,9 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         heads = dossiers(summary)
         texts = named_texts(heads, asked.data())
     except (OSError, ValueError) as error:
-        ended = "\n" if done else ""  # the line that counts the texts
-        sys.exit(f"{ended}{error}")
-    print(file=sys.stderr)
+        sys.exit(str(error))
     content = {
         "model": asked.model, "n_texts": summary.n_texts, "n_tokens": summary.n_tokens,
         "n_left_out": summary.n_left_out, "heads": heads,

@@ -182,6 +182,7 @@ def answer_patching(
         target=wanted,
     )
     read, there = _labels(model, item, other, at, stack)
+    assert found.target is not None
     label = model.tokenizer.label(found.target)
     figure = patching(found, read, there, label, part=part)
     return {
@@ -222,7 +223,7 @@ def _labels(
     model: Model, run: Run, other: str, position: int, stack: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What the stack reads here and in the other run; a translator's decoder reads the same."""
-    source, ids = model.in_languages(run.request).prepare(other)
+    source, ids, _ = model.in_languages(run.request).prepare(other)
     read = run.labels[:position]
     if run.source_ids:
         there = tuple(model.tokenizer.labels(source))
