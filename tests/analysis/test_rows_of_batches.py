@@ -41,6 +41,7 @@ from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.masked_token import masked_token
 from transformer.analysis.row_arithmetic import row_arithmetic
+from transformer.analysis.word_effects import without_words, word_effects
 from transformer.inference.loaded import Prepared, hooks_for, hooks_for_rows
 from transformer.inference.run_builder import batch_of, run_of
 from transformer.interventions.breaks import breaks_of
@@ -206,6 +207,8 @@ def asked(draw: random.Random, model: Model, run: Run) -> dict[str, Callable[[Ru
         "without_head": lambda run: journey.without_head(model, run, site, head),
         "continuation": lambda run: journey.continuation(model, run, None, str(site), head),
         "telling": lambda run: journey.telling(model, run),
+        "word_effects": lambda run: word_effects(model, run),
+        "without_words": lambda run: without_words(model, run, [1]),
         "patch_effect": lambda run: patching.patch_effect(
             model, run, OTHER, place, part=part, by_head=part == "z", **kinds
         ),

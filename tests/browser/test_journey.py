@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+import torch
 from kit.browser import Visit, every
 from playwright.sync_api import Locator, expect
 
@@ -135,3 +136,36 @@ def test_a_translator_has_its_source_above_and_a_phone_one_layer_at_a_time(page)
     # what the layer adds flows into the stream here, too
     page.page.get_by_role("radio", name="decoder cross").click()
     expect(page.page.locator(".one-layer .flow :is(.adds, .takes)").first).to_be_visible()
+
+
+def test_each_word_is_left_out_in_the_card_the_text_and_the_bars(page, server):
+    choose(page, 4)
+    kinds, card = page.page.locator(".card-kinds button"), page.page.locator(".word-card")
+    head_card = page.page.locator(".head-card:not(.word-card)")
+    box = kinds.nth(1).bounding_box()
+    kinds.nth(1).click()
+    expect(head_card).to_have_count(0)
+    target = message(page, position=4)["target"]
+    said = message(page, "word_effects", position=4, target=target)
+    before = said["target"]["probability"]
+    expect(card).to_have_attribute("aria-busy", "false")
+    rows = card.locator(".reader")
+    expect(rows).to_have_count(min(5, len(said["words"])))
+    size = {one["word"]: abs(one["probability"] - before) for one in said["words"]}
+    names = rows.locator("bdi").all_inner_texts()
+    assert names == sorted(names, key=lambda name: -size[name])
+    # a word of the text is pressed: it is struck out, and the bars are without it
+    word = min(said["words"], key=lambda one: size[one["word"]])
+    page.tokens.nth(word["places"][0]).click()
+    expect(page.page.locator(".token.left")).to_have_count(len(word["places"]))
+    expect(page.page.locator(".next-words")).to_have_attribute("data-without", word["word"])
+    expect(card.locator(".word-texts")).to_contain_text(word["word"])
+    assert page.page.evaluate("viz.query.index") == 4  # the place is the same
+    ids = page.page.evaluate("viz.run.ids")[:5]
+    kept = [index for place, index in enumerate(ids) if place not in word["places"]]
+    logits = server.model.network(torch.tensor([kept]))[0, -1]  # by hand
+    assert word["probability"] == pytest.approx(float(logits.softmax(-1)[target]), abs=1e-4)
+    assert kinds.nth(1).bounding_box() == box
+    kinds.nth(0).click()
+    expect(head_card).to_be_visible()
+    expect(page.page.locator(".token:is(.helps, .hinders)")).to_have_count(0)

@@ -184,7 +184,7 @@ def continuation(
         session=DecodeSession(model.engine) if model.engine and not hooks else None,
         hooks=hooks,
     )
-    return tuple(_sentence(model, (step.token for (step,) in steps if step)))
+    return tuple(one_sentence(model, (step.token for (step,) in steps if step)))
 
 
 def _switched(made: Sequence[Intervention], at: Site, head: int) -> tuple[Intervention, ...]:
@@ -202,7 +202,8 @@ def _switched(made: Sequence[Intervention], at: Site, head: int) -> tuple[Interv
     return tuple(left) if is_off else (*left, Ablate(at.stack, at.layer, (head,), at.kind))
 
 
-def _sentence(model: LoadedModel, tokens: Iterable[int]) -> Iterator[int]:
+def one_sentence(model: LoadedModel, tokens: Iterable[int]) -> Iterator[int]:
+    """The tokens up to an end token, or with the first that ends a sentence."""
     for token in tokens:
         if token in model.tokenizer.end_ids:
             return

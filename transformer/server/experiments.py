@@ -10,6 +10,7 @@ from transformer.analysis.journey import continuation, deciding_heads, journey, 
 from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.logit_lens import with_lens
 from transformer.analysis.patching import patch_effect
+from transformer.analysis.word_effects import without_words, word_effects
 from transformer.checks import InvalidRequest
 from transformer.inference.deadline import until
 from transformer.inference.model import Model
@@ -28,7 +29,7 @@ from transformer.server.trainings import is_own
 
 T = TypeVar("T")
 # One text read once, or a few tokens more: a short one of a small network needs no turn either.
-ONE_TEXT = (journey, without_head, continuation, broken_guess)
+ONE_TEXT = (journey, without_head, without_words, continuation, broken_guess)
 QUICK_OPERATIONS = 2e10  # about 0.2 s of the network on two cores
 
 
@@ -79,7 +80,8 @@ class Experiments:
         is_one_row = question is layer_at_position
         if is_one_row or (question in ONE_TEXT and operations <= QUICK_OPERATIONS):
             return self._ask(question, run, **arguments)
-        most = MAX_PREVIEW_OPERATIONS if question is without_head else MAX_OPERATIONS
+        previews = question in (without_head, without_words)
+        most = MAX_PREVIEW_OPERATIONS if previews else MAX_OPERATIONS
         if operations > most:
             raise InvalidRequest(
                 "too_much",
@@ -109,6 +111,8 @@ def _n_tokens(question: Callable[..., Any], run: Run, arguments: Mapping[str, An
     n_read = max(0, min(n_read, run.config.output_max_len))
     if question in (head_importance, deciding_heads):
         n_variants = len(sites_of(run.config)) * run.config.n_heads
+    elif question is word_effects:
+        n_variants = len(run.source_ids) or n_read
     elif question is patch_effect:
         stack = str(arguments.get("stack", "decoder"))
         n_positions = len(run.source_ids) if stack == "encoder" else n_read

@@ -8,6 +8,7 @@ import { followStack, forgotten, readPosition } from "./selection.js";
 import { headNumbers, weightsOfRow } from "./head_numbers.js";
 import { numeral, say } from "./messages.js";
 import { hasMoved } from "./pointer.js";
+import { effects } from "./effects.js";
 import { useAnswer, useEvent, usePart } from "./part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
 import { chosenRow, page, sameToken, setKey, setQuery, tracedFrom } from "./store.js";
@@ -99,12 +100,13 @@ const Tokens = ({
   ghost = "",
   guesses = {},
   isStory = false,
+  mattering = /** @type {import("./effects.js").Effects | null} */ (null),
 }) => {
   const pairs = page.asksKey;
   const box = useRef(/** @type {any} */ (null));
   const buttons = useRef(/** @type {any[]} */ ([]));
   const labels = labelsOf(facts, stack);
-  const words = useMemo(() => (isStory ? wholeCharacters(labels) : labels), [labels, isStory]);
+  const whole = useMemo(() => (isStory ? wholeCharacters(labels) : labels), [labels, isStory]);
   const special = stack === ownStack(facts) ? facts.special : facts.source_special;
   const ready = facts.state === "done";
   const chosen = page.query?.stack === stack ? page.query.index : -1;
@@ -129,6 +131,8 @@ const Tokens = ({
     const button = ready && target.closest("button.token");
     return button ? { stack, index: Number(button.dataset.index) } : null;
   };
+  const words = mattering?.stack === stack ? mattering : null;
+  const effectAt = (index) => words?.shares[index] ?? NaN;
   const choose = (place) => {
     followStack(place.stack);
     setQuery(place);
@@ -136,6 +140,7 @@ const Tokens = ({
   const click = (event) => {
     const place = placeOf(event);
     if (place && pairs && page.query) return setKey(place);
+    if (place && !Number.isNaN(effectAt(place.index))) return words?.choose(place.index);
     // A second click deselects; the second half of a double click and a key do not.
     if (place && sameToken(page.query, place) && event.detail === 1) setQuery(null);
     else if (place) choose(place);
@@ -163,19 +168,23 @@ const Tokens = ({
       asks: sameToken(read?.token, here),
       "is-query": sameToken(lit?.query, here),
       "is-key": sameToken(page.key ?? lit?.key, here),
+      helps: effectAt(index) > 0,
+      hinders: effectAt(index) < 0,
+      left: words?.left.includes(index),
     };
     const look = Object.keys(looks).filter((one) => looks[one]);
     const weight = read?.reading.stack === stack ? weightAt(read.reading, index) : 0;
     const shade = {
       "--p": generated ? facts.probabilities[index - facts.n_prompt].toFixed(3) : "0",
       "--read": read ? Math.pow(weight, 1 / FEW).toFixed(3) : null,
+      "--effect": effectAt(index) ? Math.abs(effectAt(index)).toFixed(3) : null,
     };
     const button = html`<button type="button" class=${["token", ...look].join(" ")} style=${shade}
       ref=${(made) => void (buttons.current[index] = made)} key=${index} data-index=${index}
       data-votes=${page.votes.stack === stack ? page.votes.tokens[index] : undefined}
       tabindex=${index === Math.max(0, chosen) ? 0 : -1} aria-pressed=${index === chosen}
       title=${looks.special && !looks.gap ? label : undefined}
-      aria-label=${describe(facts, here)}><${Token} label=${guesses[index] ?? words[index]} /></button>`;
+      aria-label=${describe(facts, here)}><${Token} label=${guesses[index] ?? whole[index]} /></button>`;
     // One child per token, including its line break: one for several newlines.
     return label.includes("⏎") && !labels[index + 1]?.includes("⏎")
       ? html`<span class="slot" key=${index}>${button}<span class="break" /></span>`
@@ -217,7 +226,8 @@ export const Text = ({ facts, Arcs = null }) => {
   for (const event of ["escape", "run", "query"]) useEvent(event, () => (page.asksKey = false));
   const ready = facts.state === "done" && page.run?.run === facts.run;
   const usual = ready && isStory ? { stack: facts.stack, index: readPosition() } : null;
-  const read = useReading(part, ready ? (pointed ?? page.query ?? usual) : null);
+  const mattering = isStory && effects.value?.run === facts.run ? effects.value : null;
+  const read = useReading(part, ready && !mattering ? (pointed ?? page.query ?? usual) : null);
   const ends = usual?.stack === "decoder" && usual.index === facts.labels.length - 1;
   const next = useAnswer(part, "continuation", ends && { run: facts.run, position: usual.index });
   const ghost = ends && next.asked?.run === facts.run ? inText(next.answer.labels) : "";
@@ -227,7 +237,7 @@ export const Text = ({ facts, Arcs = null }) => {
   const translates = facts.source_labels.length > 0;
   const chosen = page.query && labelsOf(facts, page.query.stack)[page.query.index] !== undefined;
   const isForgotten = ready && !pointed && page.query && chosenRow(page.query.stack) === null;
-  const shown = { facts, read, lit, isStory };
+  const shown = { facts, read, lit, isStory, mattering };
   return html`<div class=${`whole-text ${read ? "reading" : ""}`} data-state=${facts.state}
     data-run=${facts.run ?? ""} ...${part.attributes({ reads: read && `${read.token.stack}.${read.token.index}` })}>
     <div class="source" hidden=${!translates}>

@@ -7,9 +7,10 @@ import { answers as patching } from "./patching.js";
 import { answers as positions } from "./positions.js";
 import { answers as prediction } from "./prediction.js";
 import { answers as whatif } from "./whatif.js";
+import { answers as words } from "./words.js";
 
 /** @type {Record<string, (item: any, data: any, rows: any[]) => any>} */
 export const questions = {
   ...{ ...journey, ...attention, ...masks, ...positions },
-  ...{ ...prediction, ...whatif, ...patching },
+  ...{ ...prediction, ...whatif, ...patching, ...words },
 };

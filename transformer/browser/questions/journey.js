@@ -114,14 +114,10 @@ const textTo = ({ text, facts, model, start }, interventions, place, row) => {
   window.read(facts.ids.slice(0, place + 1).slice(-model.network.last.maxLen));
   return window;
 };
-/** @type {(item: Item, data: Data) => Data} */
-const continuation = (item, data) => {
-  const { tokenizer, network } = item.model;
-  if (item.facts.stack === "encoder") return { labels: [] };
-  const { place, row } = placeOf(item, data);
-  const { interventions } = item.text;
-  const changes = data.site ? switched(item, data.site, data.head) : interventions;
-  const text = textTo(item, changes, place, row);
+// Labels of the likeliest tokens after a text, to the end of the sentence, at most N_WRITTEN.
+/** @type {(item: Item, text: Text) => string[]} */
+export const writtenAfter = ({ model: { tokenizer, network } }, text) => {
+  /** @type {string[]} */
   const labels = [];
   const isFull = () => text.ids.length === network.last.maxLen;
   while (labels.length < N_WRITTEN) {
@@ -135,7 +131,15 @@ const continuation = (item, data) => {
     if (isFull()) text.keep(0);
     text.read(ids);
   }
-  return { labels };
+  return labels;
+};
+/** @type {(item: Item, data: Data) => Data} */
+const continuation = (item, data) => {
+  if (item.facts.stack === "encoder") return { labels: [] };
+  const { place, row } = placeOf(item, data);
+  const { interventions } = item.text;
+  const changes = data.site ? switched(item, data.site, data.head) : interventions;
+  return { labels: writtenAfter(item, textTo(item, changes, place, row)) };
 };
 
 /** @type {(item: Item) => Data} */

@@ -40,6 +40,7 @@ import { askTexts, HeadCard, useAgreement } from "./head_card.js";
 import { layerGeometryOf, partsOf } from "./geometry.js";
 import { OneLayer, Picture } from "./layers.js";
 import { Questions } from "./questions.js";
+import { WordCard } from "./word_card.js";
 
 // Next to the picture: the chosen head large, and the heads by which one token reads another.
 
@@ -190,7 +191,16 @@ const Side = ({ view, at, width }) => {
 
 // ---- all of it ----
 
-// The card of the chosen head, what goes with it, and where to go on.
+// What the card is about: a head of the network, or the words of the text.
+const CardKinds = () => {
+  const one = (asksWords, says) =>
+    html`<button type="button" aria-pressed=${String(shared.asksWords === asksWords)}
+      onClick=${() => (shared.asksWords = asksWords)}>${says}</button>`;
+  return html`<div class="card-kinds" role="group" aria-label=${say("What mattered?")}>
+    ${one(false, say("Which head?"))}${one(true, say("Which words?"))}</div>`;
+};
+
+// The card of the chosen head, or of the words; what goes with it, and where to go on.
 const HeadSide = ({ part, answer, current, shown, cell, found, height }) => {
   const at = /** @type {any} */ (headShown());
   const isOwn = at.stack === page.run.stack;
@@ -199,7 +209,8 @@ const HeadSide = ({ part, answer, current, shown, cell, found, height }) => {
   useMetrics(part);
   const label = headLabel(at);
   return html`<div class="head-side">
-    <${HeadCard} ...${{ part, numbers, at, row, label }} answer=${current} />
+    <${CardKinds} />
+    ${shared.asksWords ? html`<${WordCard} part=${part} answer=${current} />` : html`<${HeadCard} ...${{ part, numbers, at, row, label }} answer=${current} />`}
     ${found && html`<${Readers} found=${found} />`}
     ${shared.isLarge && html`<${Large} ...${{ part, height, shown, numbers, cell, at, row }} />`}
     <${Questions} />
@@ -224,6 +235,7 @@ const Body = ({ part, answer, asked, current, shown, cell }) => {
       ...{ answer: told, kinds, many: run.n_heads * at.n_layers * kinds.length > FEW },
       choose: (head) => {
         part.startTimer();
+        shared.asksWords = false;
         setHead(head);
       },
       press: (head) => {

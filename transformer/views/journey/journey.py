@@ -18,13 +18,14 @@ from transformer.analysis.journey import (
     without_head,
 )
 from transformer.analysis.model_queries import ModelQueries
+from transformer.analysis.word_effects import WordEffect, without_words, word_effects
 from transformer.messages import mark
 from transformer.model.sites import Site
 from transformer.runs.head_data import array, switched_off
 from transformer.runs.run import Run
 from transformer.tokenizer import Tokenizer
 from transformer.views.declaration import Answer, View, picture
-from transformer.views.parameters import KIND, LAST_READ, ONE_HEAD, SITE, STACK, Int
+from transformer.views.parameters import KIND, LAST_READ, ONE_HEAD, SITE, STACK, Int, IntList
 
 N_LIKELIEST, N_WITHOUT, N_RANKED = 10, 5, 10
 
@@ -137,6 +138,63 @@ def answer_continuation(
     return {"labels": models.model(item.model).tokenizer.labels(ids)}
 
 
+def answer_word_effects(
+    models: ModelQueries,
+    item: Run,
+    *,
+    position: Annotated[int | None, LAST_READ] = None,
+    target: Annotated[int | None, TARGET] = None,
+) -> Answer:
+    """The probability of the token that follows without each word, and without all its mentions."""
+    found = models.ask(word_effects, item, position=position, target=target)
+    tokens = models.model(item.model).tokenizer
+
+    def plain(effect: WordEffect) -> dict[str, Any]:
+        likeliest = _named(tokens, effect.likeliest)
+        return {
+            "word": effect.word,
+            "places": list(effect.places),
+            "probability": effect.probability,
+            "likeliest": {**likeliest, "probability": effect.likeliest_probability},
+        }
+
+    return {
+        "position": found.position,
+        "target": {**_named(tokens, found.target), "probability": found.probability},
+        "stack": found.stack,
+        "masked": found.masked,
+        "words": [plain(one) for one in found.words],
+        "mentions": [plain(one) for one in found.mentions],
+    }
+
+
+PLACES = IntList(
+    title="Tokens left out",
+    help="Their places in the text, or in a translator's source.",
+    default=(),
+    use="request",
+    count=512,
+)
+
+
+def answer_without_words(
+    models: ModelQueries,
+    item: Run,
+    *,
+    position: Annotated[int | None, LAST_READ] = None,
+    places: Annotated[list[int], PLACES],
+) -> Answer:
+    """The logits of what would follow without some tokens, the likeliest of it, and the tokens that
+    the network would write."""
+    found = models.ask(without_words, item, places=tuple(places), position=position)
+    tokens = models.model(item.model).tokenizer
+    return {
+        "logits": array(found.logits),
+        "likeliest": _likeliest(tokens, found.logits, N_WITHOUT),
+        "labels": tokens.labels(found.written),
+    }
+
+
 def answer_readers(
     item: Run,
     *,
@@ -230,6 +288,17 @@ VIEW = View(
             title="What it would write",
             help="The likeliest tokens after a position, to the end of the sentence; with one head "
             "switched off if a site is given.",
+        ),
+        picture(
+            answer_word_effects,
+            title="Which words mattered?",
+            help="The next token's probability without each word of the text, or with mask tokens "
+            "in its place, and without all its mentions.",
+        ),
+        picture(
+            answer_without_words,
+            title="Without some words",
+            help="The next token's logits without some tokens of the text, and what would follow.",
         ),
         picture(
             answer_telling,

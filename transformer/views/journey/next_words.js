@@ -32,11 +32,13 @@ const FILL_MS = 500;
 
 // preview: the hovered head; the bars are also shown without it, else without the chosen one. isLarge: whether
 // the chosen head is also shown large. isChoosing: whether the token and head of a new text are being chosen: until
-// then nothing is asked about it.
+// then nothing is asked about it. asksWords: whether the card is about words, not a head; word: the one that is left out.
 export const shared = reactive({
   preview: /** @type {Head | null} */ (null),
   isLarge: false,
   isChoosing: false,
+  asksWords: false,
+  word: /** @type {{ places: number[], word: string } | null} */ (null),
 });
 const letGo = () => (shared.preview = null);
 for (const event of ["escape", "run"]) on(event, letGo);
@@ -73,18 +75,18 @@ export const useFilling = (place, delay) => {
 
 // ---- without a head ----
 
-// The prediction without the hovered or chosen head: {of, logits, likeliest}, or {of, refusal}; null for an
-// ablated head. One request at a time, the next for the head that is hovered then.
+// The prediction without the hovered or chosen head, or without the word that is left out: {of, logits, likeliest}, or
+// {of, refusal}; null for an ablated head. One request at a time, the next for what is hovered then.
 const usePreview = (part, position) => {
-  const head = shared.preview ?? headShown();
+  const word = shared.preview ? null : shared.word;
+  const head = word ? null : (shared.preview ?? headShown());
   const [found, setFound] = useState(/** @type {any} */ (null));
   const isAsked = useRef(false);
-  const wanted = head &&
+  const left = word ? { places: word.places } : head && { site: siteName(head), head: head.head };
+  const wanted = left &&
     page.run &&
-    !isAblated(head) &&
-    position !== undefined && {
-      ...{ run: page.run.run, position, site: siteName(head), head: head.head },
-    };
+    !(head && isAblated(head)) &&
+    position !== undefined && { run: page.run.run, position, ...left };
   const key = JSON.stringify(wanted || null);
   const isDue = Boolean(wanted) && found?.key !== key;
   useLayoutEffect(() => {
@@ -92,16 +94,17 @@ const usePreview = (part, position) => {
     if (!isDue || isAsked.current) return;
     const take = (told) => {
       isAsked.current = false;
-      setFound({ of: head, key, ...told });
+      setFound({ of: word ?? head, key, ...told });
     };
     isAsked.current = true;
-    withoutHead(wanted).then(take, ({ message }) => take({ refusal: message }));
+    const asked = word ? askOnce("without_words", wanted) : withoutHead(wanted);
+    asked.then(take, ({ message }) => take({ refusal: message }));
   }, [key, found]);
   return wanted && !isDue ? found : null;
 };
 
 const Legend = ({ preview }) => html`<p class="bars-legend"><i class="drawn" />${say("the network")}
-  ${preview && html`<i class="without" />${preview.refusal ?? say("without {head}", { head: headWords(preview.of) })}`}</p>`;
+  ${preview && html`<i class="without" />${preview.refusal ?? say("without {head}", { head: preview.of.word ?? headWords(preview.of) })}`}</p>`;
 
 // ---- the bars ----
 
@@ -225,7 +228,7 @@ const NextWords = ({ props }) => {
   const isCurrent = asked?.run === page.run?.run; // the position is one of the shown run's
   const preview = usePreview(part, isCurrent ? answer?.position : undefined);
   const facts = answer && { run: asked.run, place: answer.position, stack: page.run.stack };
-  const site = preview && `${siteName(preview.of)}.${preview.of.head}`;
+  const site = preview && (preview.of.word ?? `${siteName(preview.of)}.${preview.of.head}`);
   return html`<section class="next-words" aria-label=${capital(say("what comes next"))}
     hidden=${Boolean(page.run) && !predicts()}
     ...${part.attributes({ ...facts, without: site ?? undefined })}>

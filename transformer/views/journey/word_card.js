@@ -1,0 +1,163 @@
+// Which words of the text mattered to the next one: each is left out in turn. The words in the text are shaded by their
+// effect; the one that is pressed, or pointed at, is struck out there, and its text without it is in the card.
+
+import { askOnce } from "../../web/ask.js";
+import { effects } from "../../web/effects.js";
+import { percentText, say, sayWith } from "../../web/messages.js";
+import { useAnswer } from "../../web/part.js";
+import { html, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
+import { page } from "../../web/store.js";
+import { continued, Token, WORD, wordOf } from "../../web/text.js";
+import { shared } from "./next_words.js";
+
+const ROWS = 5;
+const LEAST = 0.02; // of a probability: a smaller change is none
+const DEEPEST = 0.2; // a change that is shaded in full, if none is larger
+
+/**
+ * @typedef {{ word: string, places: number[], probability: number, likeliest: { label: string, probability: number } }} Effect
+ * @typedef {Effect & { alone?: Effect[] }} Entry alone: of all mentions of a word, each of them
+ */
+
+// Each word, the largest effect first. Where all mentions of a word change more together than each alone, they stand
+// for it.
+/** @type {(answer: { words: Effect[], mentions: Effect[], target: any }) => Entry[]} */
+const entriesOf = ({ words, mentions, target }) => {
+  const size = (/** @type {Effect} */ { probability: p }) => Math.abs(p - target.probability);
+  const together = mentions
+    .map((all) => ({ ...all, alone: words.filter(({ places: [at] }) => all.places.includes(at)) }))
+    .filter((all) => all.alone.every((one) => size(one) < size(all)));
+  const others = words.filter(
+    ({ places: [at] }) => !together.some(({ places }) => places.includes(at)),
+  );
+  return [...together, ...others].sort((a, b) => size(b) - size(a));
+};
+
+const strong = (/** @type {string} */ label) => html`<strong><${Token} label=${label} /></strong>`;
+
+// What the probability of a word is without each mention alone: "84 %", or "84 to 91 %".
+/** @type {(alone: Effect[]) => string} */
+const between = (alone) => {
+  const all = alone.map(({ probability }) => probability);
+  const [least, most] = [Math.min(...all), Math.max(...all)].map((p) => percentText(p));
+  return least === most ? least : say("{least} to {most}", { least, most });
+};
+
+/** @type {(props: { entries: Entry[], target: any, word: string }) => any} */
+const Finding = ({ entries, target, word }) => {
+  const [first] = entries;
+  const before = percentText(target.probability);
+  if (!first) return say("There is no other word that could be left out.");
+  const values = {
+    ...{ word: strong(first.word), next: strong(word), before },
+    after: html`<strong>${percentText(first.probability)}</strong>`,
+  };
+  if (Math.abs(first.probability - target.probability) < LEAST)
+    return sayWith("No word of the text changes much: {next} stays near {before}.", values);
+  if (!first.alone) return sayWith("Without {word}, {next} goes from {before} to {after}.", values);
+  return sayWith(
+    "Without all {n} mentions of {word}, {next} goes from {before} to {after}; without one of them alone, to {alone}.",
+    { ...values, n: first.alone.length, alone: between(first.alone) },
+  );
+};
+
+/** @type {(props: { entry: Entry, target: any, isShown: boolean, choose: () => void }) => any} */
+const Row = ({ entry: { word, alone, probability }, target, isShown, choose }) => {
+  const wide = (/** @type {number} */ share) => `${(100 * share).toFixed(2)}%`;
+  const name = alone ? say("{word} (all {n})", { word, n: alone.length }) : word;
+  return html`<li><button type="button" class="reader" aria-pressed=${String(isShown)} onClick=${choose}>
+    <bdi translate=${false}>${name}</bdi>
+    <span class="bars"><i class="without" style=${{ width: wide(probability) }} />
+      <i class="own" style=${{ left: wide(target.probability) }} /></span>
+    <span class="value">${percentText(probability)}</span></button></li>`;
+};
+
+// The texts that follow with a word and without it, as far as they are known.
+/** @type {(part: import("../../web/part.js").Part, position: number, places: number[] | undefined) => string[] | null} */
+const useTexts = (part, position, places) => {
+  const { run } = page.run;
+  const both = async (/** @type {any} */ data) => {
+    const [whole, without] = await Promise.all([
+      askOnce("continuation", { run, position }),
+      askOnce("without_words", data),
+    ]);
+    return [whole.labels, without.labels];
+  };
+  const asked = places && page.run.stack === "decoder" && { run, position, places };
+  const found = useAnswer(part, both, asked).current;
+  return found && found.map((/** @type {string[]} */ labels) => continued(labels, position));
+};
+
+// What would be written without the word, or in its gap.
+/** @type {(props: { texts: string[] | null, shown: Entry, isDecoder: boolean }) => any} */
+const Texts = ({ texts, shown, isDecoder }) => {
+  const { likeliest } = shown;
+  const [whole, without] = (texts ?? []).map(
+    (text) => html`<strong><bdi translate=${false}>“${text}”</bdi></strong>`,
+  );
+  const values = { word: strong(shown.word), whole, without };
+  if (!isDecoder)
+    return sayWith("Without {word}, the likeliest is {other}: {share}.", {
+      ...values,
+      other: strong(likeliest.label.replace(WORD, "")),
+      share: percentText(likeliest.probability),
+    });
+  if (!texts) return null;
+  return texts[0] === texts[1]
+    ? sayWith("Without {word}, too, the network would write {whole}.", values)
+    : sayWith("With {word} the network writes {whole}, without it {without}.", values);
+};
+
+// answer: of the journey, about whose target the words are asked; null while that is on its way.
+/** @type {(props: { part: import("../../web/part.js").Part, answer: any }) => any} */
+export const WordCard = ({ part, answer }) => {
+  const { run } = page.run;
+  const about = answer && { run, position: answer.position, target: answer.target };
+  const found = useAnswer(part, (data) => askOnce("word_effects", data), about).current;
+  const entries = useMemo(() => (found ? entriesOf(found) : []), [found]);
+  const [pressed, press] = useState(/** @type {Entry | null} */ (null));
+  const entryAt = (/** @type {number} */ place) =>
+    entries.find(({ places }) => places.includes(place)) ?? null;
+  const { pointed } = page;
+  const isOver = Boolean(pointed && found && pointed.stack === found.stack);
+  const hovered = isOver ? entryAt(pointed?.index ?? -1) : null;
+  const chosen = pressed && entries.includes(pressed) ? pressed : entries[0];
+  const shown = hovered ?? chosen;
+  const texts = useTexts(part, answer?.position, shown?.places);
+  useLayoutEffect(() => {
+    const { stack, target } = found ?? {};
+    const most = Math.max(
+      DEEPEST,
+      ...entries.map((one) => Math.abs(one.probability - target.probability)),
+    );
+    /** @type {number[]} */
+    const shares = [];
+    for (const { places, probability } of entries)
+      for (const at of places) shares[at] = (target.probability - probability) / most;
+    const choose = (/** @type {number} */ place) => press(entryAt(place));
+    effects.value = found && { ...{ run, stack, shares, choose }, left: shown?.places ?? [] };
+    shared.word = found && shown ? { places: shown.places, word: shown.word } : null;
+  }, [found, shown]);
+  useLayoutEffect(
+    () => () => {
+      effects.value = null;
+      shared.word = null;
+    },
+    [],
+  );
+  const word = answer && wordOf(answer.target_label, answer.position);
+  const rows = entries.slice(0, ROWS);
+  return html`<section class="head-card word-card" aria-live="polite" aria-busy=${!found}>
+    <h3><span class="card-line">${answer ? sayWith("Which words mattered to {word}?", { word: html`<${Token} label=${word} />` }) : "…"}</span></h3>
+    ${
+      found &&
+      html`<p>${Finding({ entries, target: found.target, word })}</p>
+        <ol class="word-rows">${rows.map(
+          (entry) =>
+            html`<${Row} ...${{ entry, target: found.target }} isShown=${entry === shown} choose=${() => press(entry)} />`,
+        )}</ol>
+        <p class="word-texts">${shown && html`<${Texts} ...${{ texts, shown }} isDecoder=${page.run.stack === "decoder"} />`}</p>
+        <p class="hint">${found.masked ? say("A mask token stands in each word's place in turn. Press a word of the text.") : say("Each word is left out in turn, and the text is read again. Press a word of the text.")}</p>`
+    }
+  </section>`;
+};
