@@ -12,6 +12,8 @@ import pytest
 from kit import own_view, serving
 from kit.documents import DOCUMENTS, ROOT, document_name
 
+from tools.pictures import PICTURES
+
 pytestmark = pytest.mark.slow
 
 ONLINE = "# Needs the internet"  # how a block begins that is not run here
@@ -98,6 +100,17 @@ def test_a_document_says_at_once_for_whom_it_is_and_is_short(document):
     assert title.startswith("# ")
     assert re.match(r"For [a-z]", purpose), "say in the first line for whom and what for"
     assert len(text_of(document).splitlines()) <= 200
+
+
+def test_every_picture_is_one_that_the_command_takes_and_is_small():
+    shown = {
+        document_name((path.parent / link).resolve())
+        for path in DOCUMENTS
+        for link in re.findall(r"!\[[^\]]+\]\(([^):]+)\)", prose(path))
+    }
+    assert shown == PICTURES.keys()
+    assert {document_name(path) for path in ROOT.glob("docs/**/*.png")} == shown
+    assert max((ROOT / name).stat().st_size for name in shown) < 64_000
 
 
 def test_every_document_can_be_reached_from_the_readme():
