@@ -17,6 +17,8 @@ from safetensors.torch import load_file, save_file
 from transformer import Trace
 from transformer.checkpoint.adapters import network_of, values_of
 from transformer.inference.beam import beam_search
+from transformer.inference.decode_session import DecodeSession
+from transformer.inference.engines.compiled import engine_of
 from transformer.inference.generation import generate
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -325,6 +327,7 @@ def test_beam_search_ranks_as_transformers_does(seed, tmp_path):
     theirs.final_logits_bias[0, 0] += (3, 6, 0)[seed]  # some like to end
     theirs.save_pretrained(tmp_path)
     ours, _ = network_of(tmp_path, values_of(tmp_path), 96)
+    engine = engine_of(ours, "compiled")
     for n_new, beams, penalty in itertools.product((1, 2, 3, 6), (2, 3), (0.0, 1.0)):
         source = torch.randint(1, V - 1, (1, 6), generator=torch.Generator().manual_seed(n_new))
         said = theirs.generate(
@@ -336,8 +339,9 @@ def test_beam_search_ranks_as_transformers_does(seed, tmp_path):
         for row in said[:, 1:].tolist():
             row = row[: row.index(0) + 1] if 0 in row else row
             wanted.append(tuple(index for index in row if index != V - 1))
-        (found,) = beam_search(
-            ours, source.tolist(), start=[V - 1], end_ids={0}, beams=beams, max_new_tokens=n_new,
-            length_penalty=penalty,
-        )  # fmt: skip
-        assert [one.ids for one in found.hypotheses] == wanted, (n_new, beams, penalty)
+        for sessions in ([], [DecodeSession(engine)]):
+            (found,) = beam_search(
+                ours, source.tolist(), start=[V - 1], end_ids={0}, beams=beams,
+                max_new_tokens=n_new, length_penalty=penalty, sessions=sessions,
+            )  # fmt: skip
+            assert [one.ids for one in found.hypotheses] == wanted, (n_new, beams, penalty)

@@ -96,14 +96,14 @@ static void read_all(int type, int n_threads) {
     Text text = {
         floats((int64_t)LAYERS * LONG * each * SIZE, 0, 0), NULL,
         floats((int64_t)(LAYERS + 1) * LONG * C, 0, 0), NULL,
-        floats(work_size(&net, LONG, LONG, n_threads), 0, 0), 0,
+        floats(work_size(&net, LONG, LONG, n_threads), 0, 0), 0, LONG,
     };
     int tokens[LONG];
     float logits[V];
     for (int i = 0; i < LONG; i++) tokens[i] = i * i % V;
     const int parts[] = {1, 1, 1, 9, 40, 1}; /* one, some and many at once */
     for (int place = 0, p = 0; p < 6; place += parts[p++]) {
-        read_tokens(&net, &text, logits, tokens + place, parts[p], place, n_threads);
+        read_tokens(&net, &text, logits, tokens + place, parts[p], place, 1, n_threads);
         for (int i = 0; i < V; i++) printf("%.9g\n", logits[i]);
     }
 }

@@ -9,6 +9,7 @@ from kit.models import spread
 
 from transformer import build_transformer
 from transformer.inference.beam import beam_search
+from transformer.inference.engines.compiled import engine_of
 from transformer.model.transformer import EncoderDecoder
 
 START, END = 1, 2
@@ -139,6 +140,31 @@ def test_the_best_hypothesis_is_the_run(tiny_encoder_decoder, run):
     assert [list(nodes) for nodes in run.search.tree] == found.steps
     tokens = {node.token for nodes in run.search.tree for node in nodes}
     assert all(run.candidate_labels[token] == tokenizer.label(token) for token in tokens)
+
+
+def test_an_engine_searches_as_the_network_does_and_in_its_place(tiny_encoder_decoder, monkeypatch):
+    plain, texts = tiny_encoder_decoder, [TEXT, "Hi", "The bird and the fox"]
+    settings = dict(beams=3, max_new_tokens=99, length_penalty=0.5)
+    wanted = plain.generate_batch(texts, **settings)
+    assert max(len(run.ids) for run in wanted) == 1 + plain.config.max_len  # fills the decoder
+    model = dataclasses.replace(plain, engine=engine_of(plain.network, "compiled"))
+    monkeypatch.setattr(EncoderDecoder, "decode", None)
+    for run, same in zip(model.generate_batch(texts, **settings), wanted, strict=True):
+        assert (run.engine, same.engine) == ("compiled", "network")
+        assert (run.ids, run.stopped, run.text) == (same.ids, same.stopped, same.text)
+        assert [found.ids for found in run.search.hypotheses] == [
+            found.ids for found in same.search.hypotheses
+        ]
+        nodes = zip(*(itertools.chain(*made.search.tree) for made in (run, same)), strict=True)
+        for node, expected in nodes:
+            assert node.score == pytest.approx(expected.score, abs=1e-4)
+            assert dataclasses.replace(node, score=0.0) == dataclasses.replace(expected, score=0.0)
+        for step, expected in zip(run.steps, same.steps, strict=True):
+            assert (step.token, step.window) == (expected.token, expected.window)
+            assert step.chosen.probability == pytest.approx(expected.chosen.probability, abs=1e-5)
+        assert run.trace.sites == same.trace.sites
+        for record, expected in zip(run.trace, same.trace, strict=True):
+            torch.testing.assert_close(record.scores, expected.scores, atol=1e-4, rtol=1e-4)
 
 
 def test_its_steps_are_those_of_one_pass_over_the_best(tiny_encoder_decoder, run):

@@ -11,6 +11,7 @@ from kit.models import spread
 from kit.strategies import FIELDS, N_READ, configurations
 
 from transformer import ModelConfig, Sampling, Trace, build_transformer
+from transformer.inference.beam import beam_search
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.compiled import SUPPORTED, CompiledDecoder, engine_of
 from transformer.inference.generation import generate
@@ -108,6 +109,37 @@ def test_the_engine_generates_the_networks_tokens_past_the_window(config, prompt
     assert [(one.token, one.window) for one in found] == [(one.token, one.window) for one in wanted]
     for ours, theirs in zip(found, wanted, strict=True):
         assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-3)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    config=configurations(**SUPPORTED_ALONE | {"family": "encoder-decoder"}).filter(
+        CompiledDecoder.supports
+    ),
+    start=st.lists(st.integers(0, 5), min_size=1, max_size=3),
+    beams=st.integers(1, 5),
+    n_threads=st.integers(1, 2),
+)
+def test_the_engine_scores_beams_as_the_network_does(config, start, beams, n_threads):
+    network, sources = spread(build_transformer(config)).eval(), [SOURCE, [2, 5, 5, 1], [4]]
+    engine, options = CompiledDecoder(network), dict(
+        start=start, end_ids={3}, beams=beams, max_new_tokens=[9, 2, 6]
+    )  # fmt: skip
+    with threads(n_threads):
+        found = beam_search(
+            network, sources, **options, sessions=[DecodeSession(engine) for _ in sources]
+        )
+    for result, source in zip(found, sources, strict=True):
+        texts = [start]
+        for nodes in result.steps:  # each node's score is that of its text, by one full pass
+            texts = [[*texts[node.parent], node.token] for node in nodes]
+            ids = torch.tensor(texts)
+            with torch.inference_mode():
+                logits = network(torch.tensor([source] * len(ids)), ids[:, :-1])
+            taken = logits.log_softmax(-1)[:, len(start) - 1 :].gather(
+                -1, ids[:, len(start) :, None]
+            )
+            agree(torch.tensor([node.score for node in nodes]), taken.sum(dim=(1, 2)))
 
 
 def small(**changes):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
+from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from transformer.checks import check_number, check_whole
 from transformer.inference import deadline
+from transformer.inference.decode_session import DecodeSession, Hypotheses
 from transformer.inference.logit_sources import pad, text_in
 from transformer.model.cache import KeyValueCache
 from transformer.model.functional import on_device
@@ -49,6 +53,14 @@ class _Row:
     done: bool = False
 
 
+class _Move(NamedTuple):
+    """A source's live hypotheses after a step: the index of each one's parent among those before,
+    and its last token; none if the source is done."""
+
+    parents: list[int]
+    tokens: list[int]
+
+
 @torch.inference_mode()
 def beam_search(
     model: EncoderDecoder,
@@ -60,11 +72,13 @@ def beam_search(
     max_new_tokens: int | Sequence[int],
     length_penalty: float = 1.0,
     forced_end: int | None = None,
+    sessions: Sequence[DecodeSession] = (),
 ) -> list[BeamResult]:
     """Search for each source, all in one batch; a row's result does not depend on the others.
 
     start: the ids that every target begins with. max_new_tokens: for all sources, or one for each,
-    then at least 1. forced_end: taken in a row's last step.
+    then at least 1. forced_end: taken in a row's last step. sessions: one for each source, which
+    decode faster than the network; they begin here.
 
     At each step every live hypothesis is extended by every token and the `beams` best continue. A
     hypothesis that takes one of end_ids is finished. A row stops when `beams` hypotheses are
@@ -83,7 +97,19 @@ def beam_search(
     n_steps = [min(limit, room) for limit in limits]
     forced = [forced_end if limit <= room else None for limit in limits]
     rows = [_Row(*row) for row in zip(n_steps, forced, strict=True)]
-    search = _Search(model, sources, rows, start, end_ids, beams, length_penalty)
+    for session, source in zip(sessions, sources, strict=bool(sessions)):
+        session.begin(start, source)
+    search = _Search(
+        _EngineReader(sessions, beams, n_steps)
+        if sessions
+        else _NetworkReader(model, sources, start),
+        rows,
+        end_ids=end_ids,
+        padding_id=model.config.output_padding_id,
+        beams=beams,
+        length_penalty=length_penalty,
+        n_forced=len(start) - 1,
+    )
     for step in range(max(n_steps)):
         if not search.active or (step and deadline.is_over()):
             break
@@ -91,54 +117,119 @@ def beam_search(
     return search.finish()
 
 
-class _Search:
-    """The state of the batch. The network reads N hypotheses: those alive in all active rows."""
+class _Reader(ABC):
+    """What predicts the hypotheses of the active sources: N in all, source by source."""
+
+    @abstractmethod
+    def logits(self) -> Tensor:
+        """(N, V), for the next token of each."""
+
+    @abstractmethod
+    def move(self, moves: Sequence[_Move]) -> None:
+        """Let the live hypotheses be the next. moves: of each source that was active before."""
+
+
+class _NetworkReader(_Reader):
+    """Reads all of them with the network, as one batch."""
 
     def __init__(
-        self,
-        model: EncoderDecoder,
-        sources: Sequence[Sequence[int]],
-        rows: list[_Row],
-        start: Sequence[int],
-        end_ids: Collection[int],
-        beams: int,
-        length_penalty: float,
+        self, model: EncoderDecoder, sources: Sequence[Sequence[int]], start: Sequence[int]
     ) -> None:
-        self.model, self.beams, self.end_ids = model, beams, end_ids
-        self.length_penalty, self.n_forced = length_penalty, len(start) - 1
+        self.model, self.counts = model, [1] * len(sources)  # of each source's hypotheses
         self.source = pad(sources, 0).to(model.device)  # (N, Ts)
         self.is_text = text_in(sources, model.device)
         self.memory = model.encode(self.source, src_is_text=self.is_text)
         self.cache = KeyValueCache()
-        self.rows = self.active = rows  # those that are not done
         self.last = torch.tensor([list(start)] * len(sources), device=model.device)
 
-    def step(self) -> None:
-        """Extend and rank; the remaining hypotheses are the next step's batch."""
-        extensions = self._extensions()
-        counts = [len(row.alive) for row in self.active]
-        first, origins = 0, list[int]()
-        for row, count in zip(self.active, counts, strict=True):
-            parents = self._advance(row, extensions[first : first + count])
-            if not row.done:
-                origins += [first + parent for parent in parents]
+    def logits(self) -> Tensor:
+        """(N, V), for the next token of each."""
+        decoded = self.model.decode(
+            self.last, self.memory, self.source, src_is_text=self.is_text, cache=self.cache
+        )
+        return decoded[:, -1].float()
+
+    def move(self, moves: Sequence[_Move]) -> None:
+        """Let the live hypotheses be the next. While row n still reads the same source, the cache
+        of cross-attention, which is most of it, needs no copy."""
+        last = torch.tensor([[token] for move in moves for token in move.tokens], device="cpu")
+        self.last = on_device(last, self.model.device)
+        origins, first = list[int](), 0
+        for move, count in zip(moves, self.counts, strict=True):
+            origins += [first + parent for parent in move.parents]
             first += count
-        left = [0 if row.done else len(row.alive) for row in self.active]
+        counts, before = [len(move.parents) for move in moves], self.counts
+        self.counts = [count for count in counts if count]
+        if origins == list(range(first)):
+            return
+        parents = on_device(torch.tensor(origins, device="cpu"), self.model.device)
+        if counts != before:
+            self.source, self.memory = self.source[parents], self.memory[parents]
+            self.is_text = None if self.is_text is None else self.is_text[parents]
+        self.cache.select(parents, crossing=counts != before)
+
+
+class _EngineReader(_Reader):
+    """Reads each source's by a fast engine, which has read the source and the start."""
+
+    def __init__(self, sessions: Sequence[DecodeSession], beams: int, n_steps: Sequence[int]):
+        self.texts = [
+            Hypotheses(session, beams, max(0, n - 1))
+            for session, n in zip(sessions, n_steps, strict=True)
+        ]
+
+    def logits(self) -> Tensor:
+        """(N, V), for the next token of each."""
+        return torch.cat([text.logits for text in self.texts])
+
+    def move(self, moves: Sequence[_Move]) -> None:
+        """Let the live hypotheses be the next."""
+        left = [(text, move) for text, move in zip(self.texts, moves, strict=True) if move.tokens]
+        for text, move in left:
+            text.read(move.parents, move.tokens)
+        self.texts = [text for text, _ in left]
+
+
+class _Search:
+    """The state of the batch."""
+
+    def __init__(
+        self,
+        reader: _Reader,
+        rows: list[_Row],
+        *,
+        end_ids: Collection[int],
+        padding_id: int | None,
+        beams: int,
+        length_penalty: float,
+        n_forced: int,
+    ) -> None:
+        self.reader, self.end_ids, self.padding_id, self.beams = reader, end_ids, padding_id, beams
+        self.length_penalty, self.n_forced = length_penalty, n_forced
+        self.rows = self.active = rows  # those that are not done
+
+    def step(self) -> None:
+        """Extend and rank; the remaining hypotheses are the next step's."""
+        extensions, moves = self._extensions(), list[_Move]()
+        first = 0
+        for row in self.active:
+            count = len(row.alive)
+            parents = self._advance(row, extensions[first : first + count])
+            tokens = [live.ids[-1] for live in row.alive]
+            moves.append(_Move([], []) if row.done else _Move(parents, tokens))
+            first += count
         self.active = [row for row in self.active if not row.done]
         if self.active:
-            self._move(origins, same_sources=left == counts)
+            self.reader.move(moves)
 
     def _extensions(self) -> list[list[tuple[float, int]]]:
         """For each hypothesis its likeliest next tokens: (log-probability, token), best first.
 
         Twice as many as beams, so that enough remain when the best take the end token.
         """
-        decoded = self.model.decode(
-            self.last, self.memory, self.source, src_is_text=self.is_text, cache=self.cache
-        )
-        log_probabilities = decoded[:, -1].float().log_softmax(dim=-1)  # (N, V)
-        if self.model.config.output_padding_id is not None:  # as in generation: padding is not text
-            log_probabilities[:, self.model.config.output_padding_id] = -torch.inf
+        log_probabilities = self.reader.logits().log_softmax(dim=-1)  # (N, V)
+        if self.padding_id is not None:  # as in generation: padding is not text
+            log_probabilities[:, self.padding_id] = -torch.inf
         count = min(2 * self.beams, log_probabilities.shape[-1])
         best = torch.stack(log_probabilities.topk(count, dim=-1), dim=-1)  # token ids are exact
         return [[(gain, int(token)) for gain, token in row] for row in best.tolist()]
@@ -173,24 +264,6 @@ class _Search:
         row.alive = alive if is_last or len(row.result.hypotheses) < self.beams else []
         row.done = is_last or not row.alive
         return parents
-
-    def _move(self, origins: list[int], *, same_sources: bool) -> None:
-        """Make a batch of the live hypotheses; origins: their parents' rows in the last batch.
-
-        same_sources: row n still reads the same source; then cross-attention's cache, which is most
-        of it, needs no copy.
-        """
-        last = torch.tensor(
-            [[live.ids[-1]] for row in self.active for live in row.alive], device="cpu"
-        )
-        self.last = on_device(last, self.model.device)
-        if origins == list(range(len(self.source))):
-            return
-        parents = on_device(torch.tensor(origins, device="cpu"), self.model.device)
-        if not same_sources:
-            self.source, self.memory = self.source[parents], self.memory[parents]
-            self.is_text = None if self.is_text is None else self.is_text[parents]
-        self.cache.select(parents, crossing=not same_sources)
 
     def _finish(self, row: _Row, ids: tuple[int, ...], score: float, *, ended: bool) -> None:
         length = max(1, self.n_forced + len(ids))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,11 +24,11 @@ from transformer.runs.compact_trace import QKV, CompactedRecords, CompactRecords
 class Buffers:
     """A decoder's activations of one text, by layer and position. Belongs to one run.
 
-    heads: (L, max_len, H + 2G, D), queries, keys and values of self-attention, after rotation if
-    there is one. G: heads of keys and values, H where none are shared.
-    crossing: (L, max_len, H, D), queries of cross-attention, and memory: (L, Ts, 2, G, D), its keys
-    and values; both empty without an encoder.
-    stream: (L + 1, max_len, C), the residual stream before each layer and after the last.
+    heads: (L, T, H + 2G, D), queries, keys and values of self-attention, after rotation if there is
+    one. G: heads of keys and values, H where none are shared. T: positions, usually max_len.
+    crossing: (L, T, H, D), queries of cross-attention, and memory: (L, Ts, 2, G, D), its keys and
+    values; both empty without an encoder.
+    stream: (L + 1, T, C), the residual stream before each layer and after the last.
     """
 
     heads: Tensor
@@ -58,23 +59,43 @@ class Buffers:
         )
 
     @classmethod
-    def of(cls, trace: Trace, config: ModelConfig) -> Buffers:
-        """Buffers filled from the trace of a pass over the beginning of a text."""
-        streams, share = trace.residuals["decoder"], config.heads_per_key
-        crosses = Site("decoder", 0, "cross") in trace.records
-        across = [
-            qkv_at(trace, Site("decoder", n, "cross"), share)
-            for n in range(config.output_n_layers * crosses)
-        ]
-        buffers = cls.empty(config, across[0].k.shape[2] if crosses else 0)
-        for stream, recorded in zip(buffers.stream, streams, strict=True):
-            stream[: recorded.shape[1]] = recorded[0]
-        for n, row in enumerate(buffers.heads):
-            _fill(row, qkv_at(trace, Site("decoder", n, "self"), share)[:3])
-        for row, memory, heads in zip(buffers.crossing, buffers.memory, across, strict=False):
-            _fill(row, heads[:1])
-            _fill(memory.flatten(1, 2), heads[1:3])
+    def reading(cls, network: EncoderDecoder, memory: Tensor) -> Buffers:
+        """Buffers of a text that reads this memory (1, Ts, C)."""
+        buffers = cls.empty(network.config, memory.shape[1])
+        for room, layer in zip(buffers.memory, network.decoder.layers, strict=True):
+            attention: Any = layer.cross_attention
+            for part, heads in enumerate(attention.k_v(memory)):  # (1, G, Ts, D)
+                room[:, part] = heads[0].transpose(0, 1)
         return buffers
+
+
+class Hypotheses:
+    """Texts of one length that all begin with a session's, read in parallel: N of at most `most`.
+
+    logits: (N, V), for the next token of each. n_new: tokens that each may read.
+    """
+
+    def __init__(self, session: DecodeSession, most: int, n_new: int) -> None:
+        buffers, self._length = session.buffers, len(session.ids)
+        positions = self._length + n_new
+
+        def room(part: Tensor) -> Tensor:
+            n_layers, _, *sizes = part.shape
+            return new_floats(most, n_layers, positions, *sizes)
+
+        self._heads = room(buffers.heads)
+        self._heads[0, :, : self._length] = buffers.heads[:, : self._length]
+        parts = self._heads, room(buffers.crossing), room(buffers.stream), buffers.memory
+        self._reader = session.engine.reader(parts, most)
+        self.logits = session.logits[None]
+
+    def read(self, parents: Sequence[int], tokens: Sequence[int]) -> None:
+        """Replace the texts: each continues the one of this index with a token."""
+        read, count = self._heads[:, :, : self._length], len(parents)
+        if [*parents] != [*range(count)]:
+            read[:count] = read[list(parents)]
+        self.logits = self._reader.read_each(tokens, self._length)
+        self._length += 1
 
 
 class DecodeSession:
@@ -82,7 +103,7 @@ class DecodeSession:
 
     ids: the tokens read. logits: (V,), for the next token.
 
-    The prompt is read in one pass, by the engine or, where there is a source, by the network; then
+    The network encodes the source, if there is one. The engine reads the prompt in one pass; then
     each `read` costs one row.
     """
 
@@ -100,17 +121,13 @@ class DecodeSession:
         network, config = self.engine.network, self.engine.network.config
         trace = Trace(records=CompactedRecords(config.heads_per_key, exact=True))
         if isinstance(network, EncoderDecoder):
-            read = torch.tensor([self.ids], device="cpu")
             source_ids = torch.tensor([list(source)], device="cpu")
-            last = torch.arange(len(ids), device="cpu")[None] == len(ids) - 1
             memory = network.encode(source_ids, hooks=[trace])
-            self.logits = network.decode(read, memory, source_ids, where=last, hooks=[trace])[0]
-            self.buffers = Buffers.of(trace, config)
-            self._reader = self.engine.reader(self.buffers.tensors)
+            self.buffers = Buffers.reading(network, memory)
         else:
             self.buffers = Buffers.empty(config)
-            self._reader = self.engine.reader(self.buffers.tensors)
-            self.logits = self._reader.read(self.ids, 0)
+        self._reader = self.engine.reader(self.buffers.tensors)
+        (self.logits,) = self._reader.read(self.ids, 0)
         self._keep(trace)
         return self.logits
 
@@ -133,7 +150,18 @@ class DecodeSession:
         position = len(self.ids)
         if greedy and len(tokens) == 1:
             return self._reader.read_ahead(tokens[0], position, greedy)[::-1]
-        return [(tokens[-1], self._reader.read(tokens, position))]
+        return [(tokens[-1], self._reader.read(tokens, position)[0])]
+
+    @torch.inference_mode()
+    def read_each(self, tokens: Sequence[int]) -> Tensor:
+        """Read more tokens: logits (1 + n, V), after the text before them and after each."""
+        before, self._ahead = self.logits[None], []
+        if not tokens:
+            return before
+        after = self._reader.read(tokens, len(self.ids), len(tokens))
+        self.ids += tokens
+        self.logits = after[-1]
+        return torch.cat([before, after])
 
     def trace_of(self, ids: Sequence[int]) -> Trace | None:
         """Read the remaining tokens and return the trace.
@@ -165,13 +193,11 @@ class DecodeSession:
         )
 
     def _keep(self, trace: Trace) -> None:
-        """Keep what no later token changes: the encoder's records and the memory's mask."""
+        """Keep what no later token changes: the encoder's records."""
         self._embedding = self.engine.network.embeddings["decoder"]
         sites = [site for site in trace.sites if site.stack == "encoder"]
         self._encoder_heads = {site: qkv_at(trace, site) for site in sites}
-        cross = Site("decoder", 0, "cross")
-        self._memory_mask = qkv_at(trace, cross).mask if cross in trace.records else None
-        self._before = _without_decoder(trace)
+        self._before = trace
 
     def _decoder_parts(self, ids: Tensor) -> dict[Site, QKV]:
         """Every decoder site's queries, keys, values and mask, copied from the buffers."""
@@ -188,7 +214,7 @@ class DecodeSession:
             parts[Site("decoder", layer, "self")] = QKV(queries, keys, values, mask)
             if self.buffers.crosses:
                 keys, values = memory[:, layer]
-                cross = QKV(cross_queries[layer], keys, values, self._memory_mask)
+                cross = QKV(cross_queries[layer], keys, values, None)
                 parts[Site("decoder", layer, "cross")] = cross
         return parts
 
@@ -196,21 +222,3 @@ class DecodeSession:
 def _by_part(heads: Tensor) -> Tensor:
     """(L, T, parts, H, D) -> a copy (parts, L, 1, H, T, D)."""
     return heads.permute(2, 0, 3, 1, 4).contiguous()[:, :, None]
-
-
-def _without_decoder(trace: Trace) -> Trace:
-    """A trace without the decoder's streams and records."""
-    return Trace(
-        embed={s: x for s, x in trace.embed.items() if s == "encoder"},
-        pos_embed={s: x for s, x in trace.pos_embed.items() if s == "encoder"},
-        residuals={s: layers for s, layers in trace.residuals.items() if s == "encoder"},
-    )
-
-
-def _fill(room: Tensor, parts: Sequence[Tensor]) -> None:
-    """Copy parts (1, n, T, D), one after the other, into buffers (T or more, N, D)."""
-    first = 0
-    for part in parts:
-        _, n_heads, length, _ = part.shape
-        room[:length, first : first + n_heads] = part[0].transpose(0, 1)
-        first += n_heads

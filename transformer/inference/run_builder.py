@@ -46,8 +46,9 @@ def run_of(
 ) -> Run:
     """A Run of these steps (or of the best hypothesis), with the trace of one pass over it.
 
-    result: of a beam search. hooks: apply the request's interventions. session: generated the
-    steps, if an engine did; it has the trace already, unless the window slid.
+    result: of a beam search; a session has then read the prompt alone. hooks: apply the request's
+    interventions. session: generated the steps, if an engine did; it has the trace already, unless
+    the window slid.
     """
     source, prompt, types = prepared
     tokens = list(result.hypotheses[0].ids) if result else [step.token for step in steps]
@@ -56,20 +57,18 @@ def run_of(
     slides = not isinstance(model.network, EncoderDecoder)
     start = max(0, len(ids) - model.config.output_max_len) if slides else 0
     window = ids[start:][: model.config.output_max_len]
-    trace = None if session is None or start else session.trace_of(window)
+    engine, trace = "network", None
     logits: Tensor | None = None
-    engine = "network"
+    predicted: Tensor | None = None  # (T, V), from the prompt's last token on
     if session is not None and session.ids and not start:
         engine = session.engine.name
+        predicted = session.read_each(window[len(prompt) :]) if result else None
+        trace = session.trace_of(window)
     if trace is None:
         trace, logits = _full_pass(model, source, window, continued(hooks, start), types)
-        if result:
-            steps = forced_steps(
-                logits[0, len(prompt) - 1 :][: len(tokens)],
-                tokens,
-                len(prompt),
-                model.tokenizer.text,
-            )
+        predicted = logits[0, len(prompt) - 1 :]
+    if result and predicted is not None:
+        steps = forced_steps(predicted[: len(tokens)], tokens, len(prompt), model.tokenizer.text)
     writer = Writer(model, () if source else prompt)
     return Run(
         model=model.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 
 from transformer.inference.beam import beam_search
@@ -155,6 +156,8 @@ def search(model: LoadedModel, requests: Sequence[Request]) -> list[Run]:
             run_of(model, request, row, [], ended=False)
             for request, row in zip(requests, prepared, strict=True)
         ]
+    engine = model.engine if model.engine is not None and model.engine.refresh() else None
+    sessions = [] if engine is None else [DecodeSession(engine) for _ in requests]
     results = beam_search(
         network,
         [row.source for row in prepared],
@@ -164,8 +167,11 @@ def search(model: LoadedModel, requests: Sequence[Request]) -> list[Run]:
         beams=first.beams,
         max_new_tokens=first.max_new_tokens,
         length_penalty=first.length_penalty,
+        sessions=sessions,
     )
     return [
-        run_of(model, request, row, [], ended=True, result=result)
-        for request, row, result in zip(requests, prepared, results, strict=True)
+        run_of(model, request, row, [], ended=True, result=result, session=session)
+        for request, row, result, session in itertools.zip_longest(
+            requests, prepared, results, sessions
+        )
     ]

@@ -86,9 +86,14 @@ class MultiHeadAttention(nn.Module):
             return q, *known
         source = context.memory if self.crosses else x
         assert source is not None
-        k = self._heads(self.key, source, self.key_norm, angles)
-        v = self._heads(self.value, source)
+        k, v = self.k_v(source, angles)
         return (q, k, v) if cache is None else (q, *cache.extend(self.site, k, v))
+
+    def k_v(self, source: Tensor, angles: RotaryAngles | None = None) -> tuple[Tensor, Tensor]:
+        """Keys and values (B, G, T, D) of a source (B, T, C); keys normalised if configured, and
+        rotated by angles."""
+        k = self._heads(self.key, source, self.key_norm, angles)
+        return k, self._heads(self.value, source)
 
     def explicit(self, q: Tensor, k: Tensor, v: Tensor, context: ForwardContext) -> Tensor:
         """softmax(q kT / sqrt(D)) v, equation 1, each step visible to hooks: (B, H, Tq, D)."""

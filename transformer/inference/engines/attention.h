@@ -187,11 +187,12 @@ static void attend_in_turn(const Network *net, int window, Range heads, Vectors 
                            Places places, float *weights, Vectors attended) {
     const int H = net->n_heads, G = net->n_key_heads, D = net->head_size;
     const float *keys = rows.at + (int64_t)H * D, *values = keys + (int64_t)G * D;
+    const int64_t row = (int64_t)(H + 2 * G) * D; /* from a token to the one before it */
     for (int t = 0; t < places.n; t++) {
-        const int read = places.first + t + 1, n = read < window ? read : window;
-        const int64_t oldest = (t + 1 - n) * rows.apart;
-        attend_all(net, rows.at + t * rows.apart, keys + oldest, values + oldest, rows.apart, n,
-                   heads, net->bias, weights, attended.at + t * attended.apart);
+        const int read = place_of(places, t) + 1, n = read < window ? read : window;
+        const int64_t oldest = t * rows.apart - (n - 1) * row;
+        attend_all(net, rows.at + t * rows.apart, keys + oldest, values + oldest, row, n, heads,
+                   net->bias, weights, attended.at + t * attended.apart);
     }
 }
 
@@ -214,9 +215,9 @@ static void attend_to_past(const Network *net, const Layer *layer, Vectors input
     for (int t = 0; t < places.n; t++) {
         float *query = rows.at + t * rows.apart, *key = keys.at + t * rows.apart;
         for (int h = heads.from; h < heads.to; h++)
-            put_in_place(net, layer, own->query_norm, places.first + t, query + h * D);
+            put_in_place(net, layer, own->query_norm, place_of(places, t), query + h * D);
         for (int g = groups.from; g < groups.to; g++)
-            put_in_place(net, layer, own->key_norm, places.first + t, key + g * D);
+            put_in_place(net, layer, own->key_norm, place_of(places, t), key + g * D);
     }
     if (!apart) {
 #pragma omp barrier

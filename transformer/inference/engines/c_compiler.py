@@ -62,10 +62,11 @@ class Kernel(NamedTuple):
 
 
 class Step(NamedTuple):
-    """read, ahead, work_size: step.c's functions. kernels: the index in `all` of the fastest kernel
-    for each of TYPES. flags: the compiler's options for this machine."""
+    """read, each, ahead, work_size: step.c's functions. kernels: the index in `all` of the fastest
+    kernel for each of TYPES. flags: the compiler's options for this machine."""
 
     read: Callable[..., None]
+    each: Callable[..., None]
     ahead: Callable[..., int]
     work_size: Callable[..., int]
     kernels: tuple[int, ...]
@@ -113,15 +114,17 @@ def compiled_step() -> Step | None:
 def step_of(library: ctypes.CDLL, kernels: tuple[int, ...], flags: tuple[str, ...] = ()) -> Step:
     """The functions of a library, and the kernels to use."""
     read: Any = library[SYMBOL]
+    each: Any = library["read_each"]
     work_size: Any = library["work_size"]
     ahead: Any = library["read_ahead"]
     pointer, number = ctypes.c_void_p, ctypes.c_int
-    read.argtypes = [pointer, pointer, pointer, pointer, number, number, number]
-    read.restype = None
+    read.argtypes = [*[pointer] * 4, number, number, number, number]
+    each.argtypes = [*[pointer] * 4, number, number, number]
+    read.restype = each.restype = None
     ahead.argtypes = [*[pointer] * 4, number, number, pointer, number, number, number]
     ahead.restype = number
     work_size.argtypes, work_size.restype = [pointer, number, number, number], ctypes.c_int64
-    return Step(read, ahead, work_size, kernels, kernels_of(library), flags)
+    return Step(read, each, ahead, work_size, kernels, kernels_of(library), flags)
 
 
 def _compiler() -> tuple[str, ...] | None:

@@ -116,9 +116,9 @@ class CompiledDecoder:
         )
         return f"{kernels} ({' '.join(self._step.flags)})"
 
-    def reader(self, buffers: Sequence[Tensor]) -> CompiledText:
-        """A reader of one text, with the weights as they are now. buffers: see CompiledText."""
-        return CompiledText(self._step, self._description, buffers)
+    def reader(self, buffers: Sequence[Tensor], n_texts: int = 1) -> CompiledText:
+        """A reader with the weights as they are now. buffers, n_texts: see CompiledText."""
+        return CompiledText(self._step, self._description, buffers, n_texts)
 
     def refresh(self) -> bool:
         """Read the weights again if the network has changed; whether the engine computes the same
@@ -152,21 +152,29 @@ class CompiledDecoder:
 
 class CompiledText:
     """Reads the tokens of one text into its buffers: heads, crossing, stream and memory (the last
-    of as many tokens as the encoder read), see `decode_session.Buffers`."""
+    of as many tokens as the encoder read), see `decode_session.Buffers`.
 
-    def __init__(self, step: Step, description: Description, buffers: Sequence[Tensor]) -> None:
-        self._step, self._description = step, description
+    n_texts: of several texts that share a memory. Their buffers have one more dimension, the first,
+    and `read_each` reads them.
+    """
+
+    def __init__(
+        self, step: Step, description: Description, buffers: Sequence[Tensor], n_texts: int = 1
+    ) -> None:
+        self._step, self._description, self._n_texts = step, description, n_texts
         self._network = description.network
-        self._work = self._scratch(1, 0, 1)  # for one token, whatever the number of threads
+        # For one token of each, whatever the number of threads.
+        self._work = self._scratch(n_texts, 0, 1)
         self._held = (*buffers, self._work)
-        n_memory = buffers[-1].shape[1]
-        sizes = (*description.text_sizes(n_memory), 0)
-        self._text = Text(*map(address_of, self._held, sizes), n_memory)
+        self._length, n_memory = buffers[0].shape[-3], buffers[-1].shape[1]
+        sizes = (*description.text_sizes(n_texts, self._length, n_memory), 0)
+        self._text = Text(*map(address_of, self._held, sizes), n_memory, self._length)
 
-    def read(self, tokens: Sequence[int], position: int) -> Tensor:
-        """Read tokens, the first at this position: logits (V,) for the token after the last.
+    def read(self, tokens: Sequence[int], position: int, n_logits: int = 1) -> Tensor:
+        """Read tokens, the first at this position: logits (n_logits, V) for the tokens after the
+        last of them.
 
-        Raises IndexError for a token or position that the network lacks.
+        Raises IndexError for a token or position that the network or the buffers lack.
         """
         for n, token in enumerate(tokens):
             self._check(token, position + n)
@@ -174,10 +182,27 @@ class CompiledText:
         if count > 1:
             work = self._scratch(count, position + count, threads)
         self._text.work = address_of(work)
-        logits, ids = new_floats(self._network.vocabulary), (c_int * count)(*tokens)
+        logits, ids = new_floats(n_logits, self._network.vocabulary), (c_int * count)(*tokens)
         self._step.read(
             byref(self._network), byref(self._text), address_of(logits), byref(ids), count,
-            position, threads,
+            position, n_logits, threads,
+        )  # fmt: skip
+        return logits
+
+    def read_each(self, tokens: Sequence[int], position: int) -> Tensor:
+        """Read a token of each of the first N texts, at this position of all: logits (N, V).
+
+        Raises IndexError as `read` does, ValueError for more tokens than texts.
+        """
+        if len(tokens) > self._n_texts:
+            raise ValueError(f"got {len(tokens)} tokens for {self._n_texts} texts")
+        for token in tokens:
+            self._check(token, position)
+        count = len(tokens)
+        logits, ids = new_floats(count, self._network.vocabulary), (c_int * count)(*tokens)
+        self._step.each(
+            byref(self._network), byref(self._text), address_of(logits), byref(ids), count,
+            position, torch.get_num_threads(),
         )  # fmt: skip
         return logits
 
@@ -186,7 +211,7 @@ class CompiledText:
         at most as many as one call may take."""
         self._check(token, position)
         self._text.work = address_of(self._work)
-        room, network = self._network.max_len - position, self._network
+        room, network = self._length - position, self._network
         count = max(1, min(AHEAD, AHEAD_BYTES // self._description.n_bytes, greedy.most, room))
         logits, tokens = new_floats(count, network.vocabulary), (c_int * count)(token)
         ends, never = list(greedy.ends), -1 if greedy.never is None else greedy.never
@@ -201,7 +226,7 @@ class CompiledText:
         return new_floats(self._step.work_size(byref(self._network), n_tokens, longest, threads))
 
     def _check(self, token: int, position: int) -> None:
-        size, length = self._network.vocabulary, self._network.max_len
+        size, length = self._network.vocabulary, self._length
         if not (0 <= token < size and 0 <= position < length):
             raise IndexError(
                 f"token {token} at position {position}; allowed: tokens below {size}, positions "

@@ -83,11 +83,11 @@ class Network(Structure):
 
 
 class Text(Structure):
-    """One text's buffers."""
+    """The buffers of a text, or of several that share a memory."""
 
     _fields_ = [
         *_fields(c_void_p, "heads", "crossing", "stream", "memory", "work"),
-        ("n_memory", c_int),
+        *_fields(c_int, "n_memory", "length"),
     ]
 
 
@@ -143,14 +143,14 @@ class Description:
         """The types of the matrices."""
         return {copy.dtype for copy in self._copies.values()}
 
-    def text_sizes(self, n_memory: int) -> tuple[int, int, int, int]:
-        """How many numbers step.c writes and reads in the buffers of a text, in the order of Text.
-        n_memory: tokens of the encoder's memory."""
-        n = self.network
-        rows, keys = n.n_layers * n.max_len, n.n_key_heads * n.head_size
+    def text_sizes(self, n_texts: int, length: int, n_memory: int) -> tuple[int, int, int, int]:
+        """How many numbers step.c writes and reads in the buffers of texts, in the order of Text.
+        length: positions of each text. n_memory: tokens of the encoder's memory."""
+        n, positions = self.network, n_texts * length
+        rows, keys = n.n_layers * positions, n.n_key_heads * n.head_size
         queries = n.n_heads * n.head_size
         crossing = rows * queries * bool(n.crosses)
-        stream = (n.n_layers + 1) * n.max_len * n.width
+        stream = (n.n_layers + 1) * positions * n.width
         return rows * (queries + 2 * keys), crossing, stream, n.n_layers * n_memory * 2 * keys
 
     def _layer(self, layer: blocks.Layer, stack: blocks.Stack) -> Layer:

@@ -44,13 +44,15 @@ typedef struct {
     const Layer *layers;
 } Network;
 
+/* One text, or several of one length that share a memory: their heads, crossing and stream are then
+ * one after the other. */
 typedef struct {
-    float *heads;    /* (n_layers, max_len, H + 2 G, D): queries, keys and values */
-    float *crossing; /* (n_layers, max_len, H, D): queries of the cross-attention */
-    float *stream;   /* (n_layers + 1, max_len, C): before each layer and after the last */
+    float *heads;    /* (n_layers, length, H + 2 G, D): queries, keys and values */
+    float *crossing; /* (n_layers, length, H, D): queries of the cross-attention */
+    float *stream;   /* (n_layers + 1, length, C): before each layer and after the last */
     float *memory;   /* (n_layers, n_memory, 2, G, D): keys and values of the cross-attention */
     float *work;     /* work_size numbers */
-    int n_memory;
+    int n_memory, length;
 } Text;
 
 enum {
@@ -68,10 +70,21 @@ typedef struct {
 
 static const Vectors NONE = {NULL, 0};
 
-/* The number of tokens read in parallel, and the position of the first. */
+/* The tokens read in parallel: n, the first at a position. apart: 1 for consecutive tokens; 0 where
+ * each continues another text at the same position. */
 typedef struct {
-    int n, first;
+    int n, first, apart;
 } Places;
+
+static int place_of(Places places, int t) { return places.first + t * places.apart; }
+
+/* What these tokens have in one layer of a text's buffer of n_layers, `size` numbers a token. */
+static Vectors vectors_of(const Text *text, float *buffer, int n_layers, int layer, int size,
+                          Places places) {
+    const int64_t at = (int64_t)layer * text->length + places.first;
+    const int64_t of_text = (int64_t)n_layers * text->length * size;
+    return (Vectors){buffer + at * size, places.apart ? size : of_text};
+}
 
 typedef struct {
     int index, count; /* this thread among all of them */

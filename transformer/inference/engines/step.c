@@ -1,4 +1,5 @@
-/* Read tokens of one text with a decoder on a CPU: usually one, several for a prompt.
+/* Read tokens of one text with a decoder on a CPU: usually one, several for a prompt. Or read one
+ * token of each of several texts: the hypotheses of a beam search.
  *
  * The arithmetic of transformer/model/, fused: only the numbers that later tokens need are kept,
  * and the weights are read as they are stored, once for up to MOST_TOKENS.
@@ -60,15 +61,15 @@ static void read_layer(const Network *net, const Text *text, int index, Places p
     const Layer *layer = net->layers + index;
     const int C = net->width, n = places.n, wide = net->n_heads * net->head_size;
     const int row = wide + 2 * net->n_key_heads * net->head_size, post = !net->norm_first;
-    const int64_t at = (int64_t)index * net->max_len + places.first;
-    const Vectors x = {text->stream + at * C, C}, next = {x.at + (int64_t)net->max_len * C, C};
-    const int longest = places.first + n > text->n_memory ? places.first + n : text->n_memory;
-    float weights[HEADS * longest];
+    const int L = net->n_layers, seen = place_of(places, n - 1) + 1;
+    const Vectors x = vectors_of(text, text->stream, L + 1, index, C, places);
+    const Vectors next = vectors_of(text, text->stream, L + 1, index + 1, C, places);
+    float weights[HEADS * (seen > text->n_memory ? seen : text->n_memory)];
 
     Sides own = {x, x};
     if (!post) own = before(net, layer->self.norm, layer->self.norm, work, x, x);
     attend_to_past(net, layer, own.input, places, work,
-                   (Vectors){text->heads + at * row, row}, weights);
+                   vectors_of(text, text->heads, L, index, row, places), weights);
 #pragma omp barrier
     Vectors sum = work->sums[0];
     add_output(net, &layer->self.output, layer->self.after, work, work->attended, wide, own.stream,
@@ -77,7 +78,7 @@ static void read_layer(const Network *net, const Text *text, int index, Places p
     if (net->crosses) {
         Sides cross = before(net, layer->cross.norm, last, work, x, sum);
         attend_to_memory(net, text, index, cross.input, work,
-                         (Vectors){text->crossing + at * wide, wide}, weights);
+                         vectors_of(text, text->crossing, L, index, wide, places), weights);
 #pragma omp barrier
         last = layer->cross.norm;
         sum = work->sums[1];
@@ -93,7 +94,7 @@ static void read_layer(const Network *net, const Text *text, int index, Places p
     if (post) {
         const Range own_tokens = part_of(n, work->share);
         for (int t = own_tokens.from; t < own_tokens.to; t++)
-            normalise_one(net, layer->norm, sum.at + t * C, C, next.at + t * C);
+            normalise_one(net, layer->norm, sum.at + t * C, C, next.at + t * next.apart);
 #pragma omp barrier
     }
 }
@@ -111,30 +112,36 @@ static void embed(const Network *net, int token, int place, float *x) {
     if (net->start.gain) normalise_one(net, net->start, x, C, x);
 }
 
-/* This thread's share of the logits of one token. normed: space for C numbers of this thread; work:
- * space for C numbers shared by all threads. */
-static void predict(const Network *net, float *out, float *normed, float *work, Share share,
+/* This thread's share of the logits (n, V) of a few tokens. normed: space for n C numbers of this
+ * thread; work: space for as many, shared by all threads. */
+static void predict(const Network *net, int n, Vectors out, float *normed, float *work, Share share,
                     float *logits) {
-    const int C = net->width;
+    const int C = net->width, V = net->vocabulary;
+    const Vectors own = {normed, C};
     if (net->end.gain) {
-        normalise_one(net, net->end, out, C, normed);
-        out = normed;
+        for (int t = 0; t < n; t++)
+            normalise_one(net, net->end, out.at + t * out.apart, C, normed + t * C);
+        out = own;
     }
     if (net->dense.weight) {
-        multiply(net, &net->dense, 1, (Vectors){out, C}, C, part_of(C, share), NONE,
-                 (Vectors){work, C});
+        multiply(net, &net->dense, n, out, C, part_of(C, share), NONE, (Vectors){work, C});
 #pragma omp barrier
-        memcpy(normed, work, C * sizeof *normed);
-        activate(net->activation, normed, C);
-        normalise_one(net, net->dense_norm, normed, C, normed);
-        out = normed;
+        memcpy(normed, work, (int64_t)n * C * sizeof *normed);
+#pragma omp barrier
+        for (int t = 0; t < n; t++) {
+            activate(net->activation, normed + t * C, C);
+            normalise_one(net, net->dense_norm, normed + t * C, C, normed + t * C);
+        }
+        out = own;
     }
-    const Range rows = part_of(net->vocabulary, share);
-    multiply(net, &net->head, 1, (Vectors){out, C}, C, rows, NONE,
-             (Vectors){logits, net->vocabulary});
-    for (int i = rows.from; net->logit_scale != 1 && i < rows.to; i++)
-        logits[i] *= net->logit_scale;
-    if (net->logit_cap) soft_cap(logits + rows.from, rows.to - rows.from, net->logit_cap);
+    const Range rows = part_of(V, share);
+    multiply(net, &net->head, n, out, C, rows, NONE, (Vectors){logits, V});
+    for (int t = 0; t < n; t++) {
+        float *some = logits + (int64_t)t * V + rows.from;
+        const int count = rows.to - rows.from;
+        for (int i = 0; net->logit_scale != 1 && i < count; i++) some[i] *= net->logit_scale;
+        if (net->logit_cap) soft_cap(some, count, net->logit_cap);
+    }
 }
 
 static Share own_share(void) {
@@ -154,26 +161,42 @@ int64_t work_size(const Network *net, int n, int longest, int n_threads) {
     return (int64_t)lesser(n, MOST_TOKENS) * wide + scores;
 }
 
-/* Read n tokens, the first at position `place`, into the text's buffers; logits (V,): for the token
- * after the last. All tokens before `place` must have been read. */
-void read_tokens(const Network *net, const Text *text, float *logits, const int *tokens, int n,
-                 int place, int n_threads) {
-    const int C = net->width;
-    float *x = text->stream + (int64_t)place * C;
-    for (int t = 0; t < n; t++) embed(net, tokens[t], place + t, x + (int64_t)t * C);
+static void read_places(const Network *net, const Text *text, float *logits, const int *tokens,
+                        Places all, int n_logits, int n_threads) {
+    const int C = net->width, L = net->n_layers, n = all.n;
+    const Vectors x = vectors_of(text, text->stream, L + 1, 0, C, all);
+    const Vectors out = vectors_of(text, text->stream, L + 1, L, C, all);
+    for (int t = 0; t < n; t++) embed(net, tokens[t], place_of(all, t), x.at + t * x.apart);
 #pragma omp parallel num_threads(n_threads)
     {
         const Share share = own_share();
         float room[lesser(n, FEW_TOKENS) * C + GAP]; /* larger, to align it for wide vectors */
         float *own = (float *)(((uintptr_t)room + 63) & ~(uintptr_t)63);
         for (int done = 0; done < n; done += MOST_TOKENS) {
-            const Places places = {lesser(n - done, MOST_TOKENS), place + done};
-            const Work work = divide(net, text->work, places.n, place + n, share, own);
-            for (int i = 0; i < net->n_layers; i++) read_layer(net, text, i, places, &work);
+            const Places places = {lesser(n - done, MOST_TOKENS), place_of(all, done), all.apart};
+            const Work work = divide(net, text->work, places.n, place_of(all, n), share, own);
+            for (int i = 0; i < L; i++) read_layer(net, text, i, places, &work);
         }
-        float *out = x + ((int64_t)net->n_layers * net->max_len + n - 1) * C;
-        predict(net, out, own, text->work, share, logits);
+        for (int done = 0; done < n_logits; done += FEW_TOKENS) {
+            const int count = lesser(n_logits - done, FEW_TOKENS);
+            const Vectors some = {out.at + (n - n_logits + done) * out.apart, out.apart};
+            predict(net, count, some, own, text->work, share,
+                    logits + (int64_t)done * net->vocabulary);
+        }
     }
+}
+
+/* Read n tokens, the first at position `place`, into the text's buffers; logits (n_logits, V): for
+ * the tokens after the last of them. All tokens before `place` must have been read. */
+void read_tokens(const Network *net, const Text *text, float *logits, const int *tokens, int n,
+                 int place, int n_logits, int n_threads) {
+    read_places(net, text, logits, tokens, (Places){n, place, 1}, n_logits, n_threads);
+}
+
+/* Read a token of each of n texts, at most FEW_TOKENS, all at position `place`; logits (n, V). */
+void read_each(const Network *net, const Text *texts, float *logits, const int *tokens, int n,
+               int place, int n_threads) {
+    read_places(net, texts, logits, tokens, (Places){n, place, 0}, n, n_threads);
 }
 
 /* The index of the first maximum, except `never`. */
@@ -194,7 +217,7 @@ int read_ahead(const Network *net, const Text *text, float *logits, int *tokens,
     for (int read = 0; read < n; read++, logits += net->vocabulary) {
         for (int k = 0; read && k < n_ends; k++)
             if (tokens[read] == ends[k]) return read;
-        read_tokens(net, text, logits, tokens + read, 1, place + read, n_threads);
+        read_tokens(net, text, logits, tokens + read, 1, place + read, 1, n_threads);
         if (read + 1 < n) tokens[read + 1] = likeliest(logits, net->vocabulary, never);
     }
     return n;
