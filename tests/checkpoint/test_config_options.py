@@ -248,7 +248,7 @@ def test_an_option_that_would_give_other_numbers_is_refused_by_name(case, saved,
             network_of(folder, values_of(folder), 96)
 
 
-@pytest.mark.parametrize("family", READ)
+@pytest.mark.parametrize("family", sorted(READ.keys() - {"new"}))  # which has a file of its own
 def test_other_names_of_keys_are_those_of_transformers(family):
     from transformers import CONFIG_MAPPING
 

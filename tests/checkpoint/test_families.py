@@ -10,10 +10,11 @@ import shutil
 import pytest
 import torch
 import transformers
-from kit.hf_folders import change
-from kit.hf_models import DECODERS, ENCODERS, FAMILIES, SEQ2SEQ, SIZES, V, class_of, made
+from kit.hf_folders import GONE, change, word_piece, write
+from kit.hf_models import DECODERS, ENCODERS, FAMILIES, PLAIN, SEQ2SEQ, SIZES, V, class_of, made
 from safetensors.torch import load_file, save_file
 
+import transformer
 from transformer import Trace
 from transformer.checkpoint.adapters import network_of, values_of
 from transformer.inference.beam import beam_search
@@ -101,6 +102,9 @@ TABLES = {
         ("roberta.embeddings.word_embeddings", "lm_head.decoder"),
     ),
     "mpnet": ("mpnet.embeddings.word_embeddings", "lm_head.decoder"),
+    "albert": ("albert.embeddings.word_embeddings", "predictions.decoder"),
+    "nomic_bert": ("nomic_bert.embeddings.word_embeddings", "cls.predictions.decoder"),
+    "gte": ("gte.embeddings.word_embeddings", "lm_head.decoder"),
     "electra": ("electra.embeddings.word_embeddings", "generator_lm_head"),
     "modernbert": ("model.embeddings.tok_embeddings", "decoder"),
     "distilbert": ("distilbert.embeddings.word_embeddings", "vocab_projector"),
@@ -180,8 +184,14 @@ HEADS = {
     "Model": "none", "ForSequenceClassification": "text-labels",
     "ForTokenClassification": "token-labels", "ForQuestionAnswering": "token-labels",
 }  # fmt: skip
-OF_ENCODERS = [(family, *head) for family in ENCODERS for head in HEADS.items()]
+OF_ENCODERS = [
+    (family, head, kind)
+    for family in ENCODERS
+    for head, kind in HEADS.items()
+    if hasattr(transformers, class_of(family, head))
+]
 OF_ENCODERS += [("electra", "ForPreTraining", "token-labels"), ("bert", "ForPreTraining", "tokens")]
+OF_ENCODERS += [("albert", "ForPreTraining", "tokens")]
 
 
 @pytest.mark.parametrize(("family", "head", "kind"), OF_ENCODERS)
@@ -236,6 +246,55 @@ def test_the_encoder_of_a_t5_is_read_alone(name, tmp_path):
             wanted = theirs(ids, attention_mask=real.long()).last_hidden_state
             found = ours(ids, is_text=real)
         torch.testing.assert_close(found[real], wanted[real], atol=1e-4, rtol=1e-4)
+
+
+def test_nomic_and_gte_are_read_from_their_authors_own_files(tmp_path):
+    """Their code came before transformers had them; GTE's "ntk" is written out here."""
+    ids = torch.randint(3, V - 1, (2, 17))
+    theirs = made("nomic_bert", 0, rope_parameters=dict(rope_type="default", rope_theta=50.0))
+    theirs.save_pretrained(tmp_path)
+    content = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    names = dict(
+        hidden_size="n_embd", num_attention_heads="n_head", num_hidden_layers="n_layer",
+        intermediate_size="n_inner", max_position_embeddings="n_positions",
+        layer_norm_eps="layer_norm_epsilon",
+    )  # fmt: skip
+    gone = dict.fromkeys([*names, "rope_parameters", "hidden_act", "head_dim"], GONE)
+    first = {name: content[key] for key, name in names.items()}
+    own = dict(rotary_emb_base=50.0, rotary_emb_fraction=1.0, activation_function="swiglu",
+               prenorm=False, qkv_proj_bias=False, max_trained_positions=40)  # fmt: skip
+    change(tmp_path / "config.json", **gone, **first, **own)
+    ours, _ = network_of(tmp_path, values_of(tmp_path), 96)
+    assert ours.config.max_len == 40
+    torch.testing.assert_close(ours(ids), theirs(ids).logits, atol=1e-4, rtol=1e-4)
+    change(tmp_path / "config.json", moe_every_n_layers=2)
+    with pytest.raises(ValueError, match="it has moe_every_n_layers=2; what is read: "):
+        network_of(tmp_path, values_of(tmp_path), 96)
+
+    theirs = made("gte", 1, rope_parameters=PLAIN)
+    theirs.save_pretrained(tmp_path)
+    size, factor = 8, 3.0
+    pairs = torch.arange(0, size, 2) / size
+    slower = 1 / (PLAIN["rope_theta"] * factor) ** pairs / factor ** (2 / size)
+    theirs.gte.rotary_emb.inv_freq.copy_(slower)
+    rope = dict(rope_parameters=GONE, rope_theta=500.0, rope_scaling=dict(type="ntk", factor=3.0))
+    change(tmp_path / "config.json", model_type="new", **rope, logn_attention_scale=False)
+    weights = load_file(tmp_path / "model.safetensors")
+    stored_as(tmp_path, {name.replace("gte.", "new."): x for name, x in weights.items()}, 2)
+    ours, _ = network_of(tmp_path, values_of(tmp_path), 96)
+    torch.testing.assert_close(ours(ids), theirs(ids).logits, atol=1e-4, rtol=1e-4)
+
+
+def test_layers_of_albert_share_their_memory_until_they_are_saved(tmp_path):
+    theirs = write(tmp_path / "albert", "albert", 3, word_piece)
+    model = transformer.load(tmp_path / "albert")
+    first, second, third, _ = model.network.encoder.layers
+    query = [layer.self_attention.query.weight.data_ptr() for layer in (first, second, third)]
+    assert query[0] == query[2] != query[1]
+    model.save(tmp_path / "saved")
+    ids = torch.tensor([[5, 9, 3, 17, 4]])
+    again = transformer.load(tmp_path / "saved").network(ids)
+    torch.testing.assert_close(again, theirs(ids).logits, atol=1e-4, rtol=1e-4)
 
 
 def test_a_classifier_of_tokens_may_store_a_pooler_that_it_does_not_use(tmp_path):

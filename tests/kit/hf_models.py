@@ -16,6 +16,7 @@ SIZES = [  # (features, heads, heads of keys, layers, wide, tied)
 ENCODERS = {  # and how the names of their classes begin
     "bert": "Bert", "distilbert": "DistilBert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta",
     "camembert": "Camembert", "mpnet": "MPNet", "electra": "Electra", "modernbert": "ModernBert",
+    "albert": "Albert", "nomic_bert": "NomicBert", "gte": "Gte",
 }  # fmt: skip
 LLAMAS = {  # relatives of Llama, likewise
     "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3", "gemma": "Gemma",
@@ -208,6 +209,20 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
             classifier_activation=["gelu", "silu"][size == 1], norm_bias=size == 1,
             attention_bias=size == 2, mlp_bias=size == 3, decoder_bias=size != 2,
             classifier_bias=size == 3, classifier_pooling=["cls", "mean"][size % 2],
+        )  # fmt: skip
+    if family == "albert":
+        shared = [dict(), dict(), dict(num_hidden_groups=2), dict(inner_group_num=2), dict()][size]
+        return transformers.AlbertConfig(
+            vocab_size=vocab_size, pad_token_id=0, **usual, **shared, embedding_size=10,
+            hidden_act=["gelu_new", "relu", "gelu", "gelu_new", "silu"][size],
+        )  # fmt: skip
+    if family in ("nomic_bert", "gte"):
+        config = getattr(transformers, f"{ENCODERS[family]}Config")
+        return config(
+            vocab_size=vocab_size, pad_token_id=0, **usual,
+            type_vocab_size=[2, 1, 2 * (family != "gte"), 1, 2][size],
+            hidden_act="gelu" if family == "gte" or size == 3 else "silu",
+            rope_parameters=ROTARY[size],
         )  # fmt: skip
     if family in ENCODERS:
         two = family in ("bert", "electra")  # types of tokens

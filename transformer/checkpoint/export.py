@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from transformer.checkpoint.adapters import bert, config_of, gpt2, llama, llama_kinds, neox
+from transformer.checkpoint.adapters import bert_kinds, config_of, gpt2, llama, llama_kinds, neox
 from transformer.checkpoint.adapters.options import ACTIVATIONS
 from transformer.checkpoint.writing import make_folder
 from transformer.checks import shortened
@@ -275,7 +275,7 @@ def _llama_names(kind: str) -> dict[str, str]:
     }
 
 
-_NEOX, _BERT = neox.KINDS["gpt_neox"], bert.KINDS["bert"]
+_NEOX, _BERT = neox.KINDS["gpt_neox"], bert_kinds.KINDS["bert"]
 TARGETS: dict[str, Target] = {
     "gpt2": Target(
         "GPT2LMHeadModel", gpt2.PREFIX, _gpt2,

@@ -118,9 +118,12 @@ def _write_shards(folder: Path, shards: list[dict[str, Tensor]]) -> None:
 
 def _shards(weights: dict[str, Tensor], dtype: torch.dtype) -> list[dict[str, Tensor]]:
     shards: list[dict[str, Tensor]] = [{}]
-    size = 0
+    size, written = 0, set[int]()
     for name, tensor in weights.items():
         stored = tensor.detach().cpu().to(dtype).contiguous()
+        if stored.data_ptr() in written:  # ALBERT's layers share their memory
+            stored = stored.clone()
+        written.add(stored.data_ptr())
         if size and size + stored.nbytes > SHARD_BYTES:
             shards.append({})
             size = 0

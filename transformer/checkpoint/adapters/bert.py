@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from torch import Tensor
 
+from transformer.checkpoint.adapters.bert_kinds import KINDS, LabelHead, Names, TokenHead
 from transformer.checkpoint.adapters.heads import embedding_and_head, label_fields
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
-    USUAL,
     Stored,
     Values,
     one_of,
@@ -21,131 +22,10 @@ from transformer.checkpoint.adapters.options import (
 from transformer.model.config import ModelConfig
 
 # Heads that are not read, and buffers.
-IGNORED = (r"cls\.seq_relationship\..*", r"(?:.*\.)?position_ids")
+IGNORED = (r"(cls\.seq_relationship|sop_classifier)\..*", r"(?:.*\.)?position_ids")
+# What transformers reads as learned positions; Jina's "alibi" is other code.
+_POSITIONS = dict.fromkeys(("absolute", "relative_key", "relative_key_query"), "learned")
 POOLER = r"pooler\..*"  # used by BERT's classifier of texts alone
-
-
-class TokenHead(NamedTuple):
-    """Where a kind keeps the head that predicts tokens. decoder: the last linear map, whose bias
-    may also be stored as `bias`."""
-
-    dense: str
-    norm: str
-    decoder: str
-    bias: str
-
-
-class LabelHead(NamedTuple):
-    """Where a classifier keeps its linear maps. out: the last. dense: one before it, with this
-    activation. labels: their names, where config.json has none."""
-
-    kind: str
-    out: str
-    dense: str | None = None
-    activation: str | None = None
-    probabilities: str = "one label"
-    labels: tuple[str, ...] = ()
-
-
-class Names(NamedTuple):
-    """Where a kind keeps what.
-
-    sizes: as in `sizes_of`. first_position: the row of the first token's position; None: the one
-    after the padding's id. fixed_activation: of the token head, whatever the layers have.
-    norm_eps, n_token_types: None where config.json has them. embedding_size: the default of its key
-    in config.json, of kinds that have it.
-    """
-
-    prefix: str
-    layer: str
-    inside: Mapping[str, str]
-    token_head: TokenHead
-    label_heads: tuple[LabelHead, ...]
-    sizes: tuple[str, ...] = USUAL
-    activation: str = "hidden_act"
-    first_position: int | None = 0
-    fixed_activation: str | None = None
-    norm_eps: float | None = None
-    n_token_types: int | None = None
-    embedding_size: int | None = None
-    relative_buckets: int = 0
-
-
-_BERT_LAYER = {
-    "self_attention.query": "attention.self.query",
-    "self_attention.key": "attention.self.key",
-    "self_attention.value": "attention.self.value",
-    "self_attention.output": "attention.output.dense",
-    "self_residual.norm": "attention.output.LayerNorm",
-    "feed_forward.expand": "intermediate.dense",
-    "feed_forward.contract": "output.dense",
-    "feed_forward_residual.norm": "output.LayerNorm",
-}
-_MPNET_LAYER = _BERT_LAYER | {
-    "self_attention.query": "attention.attn.q",
-    "self_attention.key": "attention.attn.k",
-    "self_attention.value": "attention.attn.v",
-    "self_attention.output": "attention.attn.o",
-    "self_residual.norm": "attention.LayerNorm",
-}
-_DISTILBERT_LAYER = {
-    "self_attention.query": "attention.q_lin",
-    "self_attention.key": "attention.k_lin",
-    "self_attention.value": "attention.v_lin",
-    "self_attention.output": "attention.out_lin",
-    "self_residual.norm": "sa_layer_norm",
-    "feed_forward.expand": "ffn.lin1",
-    "feed_forward.contract": "ffn.lin2",
-    "feed_forward_residual.norm": "output_layer_norm",
-}
-# Of question answering, where the score of "start" is compared between tokens; of each token.
-_OTHER_LABELS = (
-    LabelHead("token-labels", "qa_outputs", None, None, "one token", ("start", "end")),
-    LabelHead("token-labels", "classifier"),
-)
-_ROBERTA = Names(
-    "roberta.", "encoder.layer", _BERT_LAYER,
-    TokenHead("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias"),
-    (LabelHead("text-labels", "classifier.out_proj", "classifier.dense", "tanh"), *_OTHER_LABELS),
-    first_position=None, fixed_activation="gelu",
-)  # fmt: skip
-_BERT_HEAD = "cls.predictions.transform"
-KINDS = {
-    "bert": Names(
-        "bert.", "encoder.layer", _BERT_LAYER,
-        TokenHead(f"{_BERT_HEAD}.dense", f"{_BERT_HEAD}.LayerNorm", "cls.predictions.decoder",
-                  "cls.predictions.bias"),
-        (LabelHead("text-labels", "classifier", "pooler.dense", "tanh"), *_OTHER_LABELS),
-    ),
-    "distilbert": Names(
-        "distilbert.", "transformer.layer", _DISTILBERT_LAYER,
-        TokenHead("vocab_transform", "vocab_layer_norm", "vocab_projector",
-                  "vocab_projector.bias"),
-        (LabelHead("text-labels", "classifier", "pre_classifier", "relu"), *_OTHER_LABELS),
-        ("vocab_size", "dim", "n_heads", "n_layers", "max_position_embeddings", "hidden_dim"),
-        "activation", norm_eps=1e-12, n_token_types=0,
-    ),
-    "electra": Names(
-        "electra.", "encoder.layer", _BERT_LAYER,
-        TokenHead("generator_predictions.dense", "generator_predictions.LayerNorm",
-                  "generator_lm_head", "generator_lm_head.bias"),
-        (
-            LabelHead("text-labels", "classifier.out_proj", "classifier.dense", "gelu"),
-            LabelHead("token-labels", "discriminator_predictions.dense_prediction",
-                      "discriminator_predictions.dense", "hidden_act", "each label",
-                      ("replaced",)),
-            *_OTHER_LABELS,
-        ),
-        fixed_activation="gelu", embedding_size=128,
-    ),
-    "mpnet": _ROBERTA._replace(
-        prefix="mpnet.", inside=_MPNET_LAYER, first_position=2, n_token_types=0,
-        relative_buckets=32,
-    ),
-    "roberta": _ROBERTA,
-    "xlm-roberta": _ROBERTA,
-    "camembert": _ROBERTA,
-}  # fmt: skip
 
 
 def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
@@ -153,6 +33,7 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
     kind = KINDS[values["model_type"]]
     theirs = Stored(stored, kind.prefix, (), present_name)
     only(values, is_decoder=False, add_cross_attention=False)
+    one_of(values, "position_embedding_type", _POSITIONS, "absolute")
     if "MultipleChoice" in str(values.get("architectures")):
         raise ValueError(f"its head chooses between texts ({values['architectures'][0]})")
     if kind.first_position:  # MPNet's positions and buckets do not follow config.json
@@ -161,12 +42,14 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
     narrow = kind.embedding_size and values.get("embedding_size", kind.embedding_size)
     first = _first_position(values)
     sizes = sizes_of(values, max_len + first, kind.sizes)
+    sizes["max_len"] -= first
+    sizes["n_layers"] *= values.get(kind.inner, 1)
     types, eps = kind.n_token_types, kind.norm_eps
     return ModelConfig(
         family="encoder",
         norm="post",
         positions="learned",
-        activation=one_of(values, kind.activation, ACTIVATIONS, "gelu"),
+        activation=one_of(values, kind.activation, ACTIVATIONS, kind.default_activation),
         norm_eps=values.get("layer_norm_eps", 1e-12) if eps is None else eps,
         norm_embeddings=True,
         embedding_size=None if narrow == sizes["d_model"] else narrow,
@@ -174,12 +57,12 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
         n_token_types=values.get("type_vocab_size", 2) if types is None else types,
         padding_id=padding_of(values, sizes["vocab_size"]),
         init="normal",
-        **_head(kind, values, theirs),
-        **sizes | {"max_len": sizes["max_len"] - first},
+        **head_fields(kind, values, theirs),
+        **sizes,
     )
 
 
-def _head(kind: Names, values: Values, stored: Stored) -> dict[str, Any]:
+def head_fields(kind: Names, values: Values, stored: Stored) -> dict[str, Any]:
     """The fields of ModelConfig that describe the head whose weights are stored."""
     if _has_token_head(kind, stored):
         if kind.fixed_activation:
@@ -197,7 +80,7 @@ def _label_activation(kind: Names, head: LabelHead, values: Values) -> str | Non
     """The activation before the labels, which may be the layers' own."""
     if head.activation != kind.activation:
         return head.activation
-    return one_of(values, kind.activation, ACTIVATIONS, "gelu")
+    return one_of(values, kind.activation, ACTIVATIONS, kind.default_activation)
 
 
 def _has_token_head(kind: Names, stored: Stored) -> bool:
@@ -231,29 +114,38 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     """Rename their weights. Raises ValueError for a missing or an unknown one."""
     kind = KINDS[values["model_type"]]
     theirs = Stored(stored, kind.prefix, IGNORED, present_name)
-    label_head = _label_head(kind, values, theirs) if config.labels else None
+    ours = embedding_with_head(kind, theirs, config, values)
     first = _first_position(values)
     table = theirs.take("embeddings.position_embeddings.weight")
-    ours = {"embedding.positions.table.weight": table[first : first + config.max_len]}
-    tokens = "embeddings.word_embeddings.weight"
-    if config.head == "tokens":
-        ours |= _token_head(theirs, config, values, kind.token_head, tokens)
-    else:
-        ours["embedding.tokens.weight"] = theirs.take(tokens)
-    if label_head is not None:
-        ours |= theirs.linear("head.out", label_head.out)
-        ours |= theirs.linear("head.dense", label_head.dense) if label_head.dense else {}
-    if config.n_token_types:
-        ours["embedding.types.weight"] = theirs.take("embeddings.token_type_embeddings.weight")
+    ours["embedding.positions.table.weight"] = table[first : first + config.max_len]
     ours |= theirs.linear("embedding.norm", "embeddings.LayerNorm")
     if config.embedding_size:
-        ours |= theirs.linear("embedding.project", "embeddings_project")
+        ours |= theirs.linear("embedding.project", kind.project)
     if config.relative_buckets:
         name = "encoder.relative_attention_bias.weight"
         ours["encoder.relative.table.weight"] = theirs.take(name)
-    ours |= theirs.layers(config.n_layers, "encoder.layers", kind.layer, kind.inside)
+    path = partial(kind.path, values) if kind.path else kind.layer
+    ours |= theirs.layers(config.n_layers, "encoder.layers", path, kind.inside)
     theirs.drop(POOLER)
     theirs.finish(values)
+    return ours
+
+
+def embedding_with_head(
+    kind: Names, theirs: Stored, config: ModelConfig, values: Values
+) -> dict[str, Tensor]:
+    """Vectors of tokens and of their types, and the head."""
+    tokens = "embeddings.word_embeddings.weight"
+    if config.head == "tokens":
+        ours = _token_head(theirs, config, values, kind.token_head, tokens)
+    else:
+        ours = {"embedding.tokens.weight": theirs.take(tokens)}
+    labels = _label_head(kind, values, theirs) if config.labels else None
+    if labels is not None:
+        ours |= theirs.linear("head.out", labels.out)
+        ours |= theirs.linear("head.dense", labels.dense) if labels.dense else {}
+    if config.n_token_types:
+        ours["embedding.types.weight"] = theirs.take("embeddings.token_type_embeddings.weight")
     return ours
 
 
@@ -262,12 +154,11 @@ def _token_head(
 ) -> dict[str, Tensor]:
     """The token embedding and the head that predicts tokens."""
     biases = f"{names.decoder}.bias", names.bias  # the first is read where both are stored
-    bias, *_ = theirs.tied(*dict.fromkeys(biases))
-    assert bias is not None
+    bias, *_ = theirs.tied(*dict.fromkeys(biases)) if config.head_bias else [None]
     if f"{names.decoder}.weight" not in theirs:
         only(values, tie_word_embeddings=True)
     ours = embedding_and_head(theirs, config, values, tokens, f"{names.decoder}.weight")
-    ours["head.bias"] = bias
+    ours |= {} if bias is None else {"head.bias": bias}
     ours |= theirs.linear("transform.dense", names.dense)
     return ours | theirs.linear("transform.norm", names.norm)
 

@@ -23,8 +23,10 @@ from transformer.checkpoint.adapters import (
     mpt,
     neox,
     opt,
+    rotary_bert,
     t5,
 )
+from transformer.checkpoint.adapters.bert_kinds import KINDS as BERTS
 from transformer.checkpoint.adapters.llama_kinds import KINDS as LLAMAS
 from transformer.checks import shortened
 from transformer.model.config import ModelConfig
@@ -89,8 +91,10 @@ FAMILIES: dict[str, Family] = {
     "gpt_neox": Family(neox, {}, _ids(bos=0, eos=2)),
     "bloom": Family(neox, _usual("", "n_head", "n_layer"), _ids(bos=1, eos=2)),
     **{kind: Family(llama, {}, _OF_LLAMAS.get(kind, {})) for kind in LLAMAS},
-    **{kind: Family(bert, {}, _OF_BERTS.get(kind, {})) for kind in bert.KINDS},
+    **{kind: Family(bert, {}, _OF_BERTS.get(kind, {})) for kind in BERTS},
+    "albert": Family(bert, {}, _ids(bos=2, eos=3)),
     "distilbert": Family(bert, _usual("dim", "n_heads", "n_layers")),
+    **dict.fromkeys(rotary_bert.KINDS, Family(rotary_bert)),
     "modernbert": Family(modernbert, {}, _ids(bos=50281, eos=50282)),
     "bart": Family(bart, _FAIRSEQ, _ids(bos=0, eos=2, decoder_start=2)),
     "mbart": Family(bart, _FAIRSEQ, _ids(bos=0, eos=2)),

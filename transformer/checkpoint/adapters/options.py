@@ -274,13 +274,22 @@ class Stored:
         return found
 
     def layers(
-        self, n_layers: int, ours: str, theirs: str, names: Mapping[str, str]
+        self,
+        n_layers: int,
+        ours: str,
+        theirs: str | Callable[[int], str],
+        names: Mapping[str, str],
     ) -> dict[str, Tensor]:
-        """Linear maps and norms of every layer, renamed. names: by this project's name."""
+        """Linear maps and norms of every layer, renamed. names: by this project's name. theirs: of
+        layers, or each layer's own name; layers of one name share their weights."""
         found: dict[str, Tensor] = {}
+        taken: dict[str, dict[str, Tensor]] = {}
         for layer in range(n_layers):
-            for mine, other in names.items():
-                found |= self.linear(f"{ours}.{layer}.{mine}", f"{theirs}.{layer}.{other}")
+            path = f"{theirs}.{layer}" if isinstance(theirs, str) else theirs(layer)
+            if path not in taken:
+                parts = (self.linear(mine, f"{path}.{other}") for mine, other in names.items())
+                taken[path] = {name: x for part in parts for name, x in part.items()}
+            found |= {f"{ours}.{layer}.{name}": x for name, x in taken[path].items()}
         return found
 
     def drop(self, pattern: str) -> None:
