@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Playwright, expect
 from tools import chromium
 
 HERE = Path(__file__).parent
+SITES = ("server", "folder")
 
 Opening = Callable[..., AbstractContextManager[Open]]
 expect.set_options(timeout=WAIT_MS)
@@ -24,6 +25,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker("browser")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests marked `without_server` open the page from a server and from a folder of files."""
+    if metafunc.definition.get_closest_marker("without_server"):
+        metafunc.parametrize("site", SITES, indirect=True)
+
+
+@pytest.fixture
+def site(request: pytest.FixtureRequest) -> str:
+    """One of SITES."""
+    return str(getattr(request, "param", SITES[0]))
 
 
 @pytest.fixture(scope="session")
@@ -107,11 +120,23 @@ def visit(opening: Opening) -> Iterator[Open]:
 
 
 @pytest.fixture(scope="module")
-def still(opening: Opening) -> Iterator[Visit]:
-    """One page for the tests of a file that leave it as they found it: the stored run, no token
-    chosen, the first head."""
+def still_server(opening: Opening) -> Iterator[Visit]:
     with opening() as open_page:
         yield open_page()
+
+
+@pytest.fixture(scope="module")
+def still_folder(opening: Opening) -> Iterator[Visit]:
+    with opening() as open_page:
+        yield open_page(serving.folder().url)
+
+
+@pytest.fixture
+def still(site: str, request: pytest.FixtureRequest) -> Visit:
+    """One page for the tests of a file that leave it as they found it: the stored run, no token
+    chosen, the first head."""
+    visit: Visit = request.getfixturevalue(f"still_{site}")
+    return visit
 
 
 @pytest.fixture(scope="module")

@@ -38,6 +38,7 @@ def run(server: Shared) -> Run:
     return model.generate(EXAMPLE.text, **EXAMPLE.settings)
 
 
+@pytest.mark.without_server
 def test_every_token_is_named_beside_the_cells_where_small_type_fits(page):
     page.set_length(26)
     page.generate("Once upon a time")
@@ -87,6 +88,7 @@ def test_a_run_is_asked_for_once_and_its_numbers_are_those_of_python(page, serve
     expect(page.tokens).to_have_text(list(server.model.generate("The dog ran", **settings).tokens))
 
 
+@pytest.mark.without_server
 def test_a_cell_is_pointed_at_pinned_and_let_go_by_pointer_and_by_keyboard(page, run):
     note, said = page.page.locator(".pin-note"), page.page.locator(".said")
     page.point_at(6, 2)
@@ -135,6 +137,7 @@ def test_a_cell_is_pointed_at_pinned_and_let_go_by_pointer_and_by_keyboard(page,
     expect(page.large).to_have_attribute("data-head", "1")
 
 
+@pytest.mark.without_server
 def test_stages_scales_and_pictures_of_many_heads_are_switched(page, run):
     size = len(run.tokens)
     for stage, empty in (("scores", 0), ("masked", size * (size - 1) // 2)):
@@ -180,6 +183,7 @@ def test_the_table_has_every_heads_numbers_is_sorted_and_chooses_a_head(page, ru
     expect(page.large).to_have_attribute("data-head", str(other.head))
 
 
+@pytest.mark.without_server
 def test_the_browser_works_out_the_row_that_is_chosen(page, run):
     page.head(1, 2).click()
     page.tokens.nth(6).click()

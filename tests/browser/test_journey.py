@@ -17,14 +17,11 @@ def page(still: Visit) -> Visit:
     return still
 
 
-def message(page: Visit, name: str = "journey", **given: Any) -> dict[str, Any]:
-    """What the server says of the shown run."""
-    base = page.page.url.split("#")[0]
-    query = {"run": page.shown_run(), **{name: str(value) for name, value in given.items()}}
-    answer = page.page.request.get(f"{base}resources/{name}", params=query)
-    assert answer.ok, answer.text()
-    found: dict[str, Any] = answer.json()
-    return found
+def message(page: Visit, name: str = "journey", **given: Any) -> Any:
+    """What is answered about the shown run, by a server or by the network in the browser."""
+    return page.page.evaluate(
+        "([name, data]) => viz.ask(name, data)", [name, {"run": page.shown_run(), **given}]
+    )
 
 
 def bars(page: Visit) -> Locator:
@@ -53,6 +50,7 @@ def choose(page: Visit, place: int) -> None:
     )
 
 
+@pytest.mark.without_server
 def test_the_journey_and_bars_match_the_server_and_a_bar_forces_its_token(page, server):
     choose(page, 4)
     said = message(page, position=4)
@@ -79,6 +77,7 @@ def test_the_journey_and_bars_match_the_server_and_a_bar_forces_its_token(page, 
         assert page.page.evaluate("viz.run.ids")[last + 1] == wanted
 
 
+@pytest.mark.without_server
 def test_readers_work_by_keyboard_and_parts_open_their_tabs(page):
     choose(page, 6)
     page.page.get_by_role("button", name="Who reads what?").press("Enter")
@@ -123,6 +122,7 @@ def test_readers_work_by_keyboard_and_parts_open_their_tabs(page):
     expect(back).to_be_focused()
 
 
+@pytest.mark.without_server
 def test_a_translator_has_its_source_above_and_a_phone_one_layer_at_a_time(page):
     page.go("model=tiny-translator&tab=journey")
     page.wait_drawn(".journey")

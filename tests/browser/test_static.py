@@ -1,20 +1,12 @@
 """The page without a server: from a folder on a plain web server, and as one file from a disk."""
 
-import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
+from kit import serving
 from kit.browser import WAIT_MS
 from playwright.sync_api import Browser, expect
 
-from transformer import Ablate, Model, Run
-from transformer.static import Page
+from transformer import Ablate, Run
 
 # Its tab, and a part of it that is drawn there.
 TABS = {
@@ -26,40 +18,22 @@ TABS = {
 OFF = Ablate("decoder", 0, heads=[0])
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
-
-
 @pytest.fixture(scope="module")
-def altered(tiny_model: Model) -> Run:
+def altered() -> Run:
     """A run that differs from the model's example in text, settings and network."""
     settings = {"temperature": 0.9, "seed": 5, "max_new_tokens": 6}
-    return tiny_model.generate("the bird said", **settings, interventions=[OFF])
+    return serving.running().model.generate("the bird said", **settings, interventions=[OFF])
 
 
 @pytest.fixture(scope="module")
-def written(tiny_model: Model, altered: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the page, in `folder`, as one file, and as one that opens with a run."""
-    out = tmp_path_factory.mktemp("static")
-    with ThreadPoolExecutor(1) as apart:  # here Playwright's event loop runs
-        page = apart.submit(Page, [tiny_model]).result()
-    page.write_folder(out / "folder")
-    page.write_file(out / "page.html")
-    (out / "run.html").write_text(page.text(altered, "decoder.1.self", 1), encoding="utf-8")
-    return out
-
-
-@pytest.fixture(scope="module")
-def addresses(written: Path) -> Iterator[dict[str, str]]:
-    handler = partial(Quiet, directory=str(written / "folder"))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield {
-            "folder": f"http://127.0.0.1:{server.server_address[1]}/",
-            "file": (written / "page.html").as_uri(),
-        }
-        server.shutdown()
+def addresses(altered: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Of the folder, the page as one file, and one that opens with a run."""
+    folder, out = serving.folder(), tmp_path_factory.mktemp("static")
+    folder.page.write_file(out / "file.html")
+    opened = folder.page.text(altered, "decoder.1.self", 1)
+    (out / "run.html").write_text(opened, encoding="utf-8")
+    files = {name: (out / f"{name}.html").as_uri() for name in ("file", "run")}
+    return {"folder": folder.url, **files}
 
 
 @pytest.mark.parametrize("door", ["folder", "file"])
@@ -89,7 +63,7 @@ def test_a_page_without_a_server_writes_and_draws_each_tab(
 
 
 def test_a_saved_run_opens_as_it_was_and_can_be_continued(
-    browser: Browser, written: Path, altered: Run
+    browser: Browser, addresses: dict[str, str], altered: Run
 ) -> None:
     context = browser.new_context(offline=True)
     page = context.new_page()
@@ -97,7 +71,7 @@ def test_a_saved_run_opens_as_it_was_and_can_be_continued(
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(f"{(written / 'run.html').as_uri()}#tab=attention")
+    page.goto(f"{addresses['run']}#tab=attention")
     expect(page.locator("#tokens button.token")).to_have_text(list(altered.labels))
     expect(page.locator("#text textarea")).to_have_value(altered.request.text)
     expect(page.locator(".altered")).to_contain_text(str(OFF))

@@ -40,6 +40,7 @@ def type_into(page: Visit, box: str, text: str) -> None:
     page.page.locator(box).press("Enter")
 
 
+@pytest.mark.without_server
 def test_positions_are_those_of_the_chosen_dimensions_token_and_step(page, run):
     page.tab("Positions")
     page.wait_drawn(".positions")
@@ -52,6 +53,10 @@ def test_positions_are_those_of_the_chosen_dimensions_token_and_step(page, run):
     page.press(page.tokens.nth(3), draws=".position-inputs")
     lines = "document.querySelector('[data-picture=token]').calcdata.map(l => l.map(p => p.y))"
     np.testing.assert_allclose(page.page.evaluate(lines)[2], input_parts(run).sum[3], atol=1e-6)
+
+
+def test_the_shift_of_positions_is_that_of_the_chosen_step(page, run):
+    page.tab("Positions")
     page.wait_drawn(".position-shift")
     type_into(page, ".steps-k", "0")
     assert "got 0" in page.wait_for_alert()
@@ -62,6 +67,7 @@ def test_positions_are_those_of_the_chosen_dimensions_token_and_step(page, run):
     expect(page.page.locator(".shift-says")).to_contain_text(f"{100 * found.relative_miss:.1f} %")
 
 
+@pytest.mark.without_server
 def test_candidates_surprisal_and_lens_are_of_the_chosen_token(page, run):
     page.tab("Prediction")
     page.tokens.nth(run.n_prompt + 1).click()  # after which step 2 chose
@@ -95,6 +101,7 @@ def test_candidates_surprisal_and_lens_are_of_the_chosen_token(page, run):
     page.page.wait_for_function("at => viz.query.index === at", arg=3 + run.trace_start)
 
 
+@pytest.mark.without_server
 def test_a_text_longer_than_the_context_is_reported_once(page, server):
     page.set_length(60)
     page.generate("The dog")

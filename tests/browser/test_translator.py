@@ -53,6 +53,7 @@ def test_choosing_another_model_keeps_the_text(still, server):
     assert page.wait_for_address("text=The+fox") == address
 
 
+@pytest.mark.without_server
 def test_each_kind_of_attention_has_its_own_axes_numbers_pictures_and_row(page, run):
     expect(page.tokens).to_have_count(len(run.ids))
     alone = {"self": ["heatmap", "lines", "heads combined"],
@@ -82,10 +83,11 @@ def test_each_kind_of_attention_has_its_own_axes_numbers_pictures_and_row(page, 
     says = page.page.locator(".drawn-says")
     expect(says).to_contain_text("Beam search weighs whole texts")
     page.page.locator("#attention .switch-off").click()
-    page.page.wait_for_function("viz.run.interventions.length === 1")
+    page.page.wait_for_function("() => viz.run.interventions.length === 1")
     expect(says).not_to_contain_text("Beam search")
 
 
+@pytest.mark.without_server
 def test_a_batch_shows_padding_where_it_acts_and_is_read_without_it(page, server):
     page.tab("Masks")
     page.wait_drawn(".masks")

@@ -54,6 +54,7 @@ def click_cell(whatif: WhatIf, picture: str, row: int, column: int) -> None:
     whatif.page.mouse.click(*whatif.visit.cell(row, column, f"[data-picture={picture}]"))
 
 
+@pytest.mark.without_server
 def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif):
     page = whatif.page
     whatif.see(".ablation")
@@ -80,6 +81,7 @@ def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif):
     whatif.shows(intact)
 
 
+@pytest.mark.without_server
 def test_importance_is_pythons_and_its_cells_choose_heads(whatif):
     """About the word after the chosen token."""
     page, run = whatif.page, whatif.run()
@@ -101,12 +103,13 @@ def test_importance_is_pythons_and_its_cells_choose_heads(whatif):
     click_cell(whatif, "importance", 2, 1)
     expect(whatif.head(1, 2)).to_have_attribute("aria-pressed", "true")
     page.locator(".ablation-most").click()
-    page.wait_for_function("viz.interventions().length > 0")
+    page.wait_for_function("() => viz.interventions().length > 0")
     (ablated,) = interventions_of(page.evaluate("viz.interventions()"))
     assert (ablated.stack, ablated.layer, ablated.by) == (stack, layer, "mean")
     assert head in ablated.heads
 
 
+@pytest.mark.without_server
 def test_an_edited_mask_is_the_one_that_the_next_run_uses(whatif):
     page = whatif.page
     whatif.see(".maskedit")
@@ -130,6 +133,7 @@ def test_an_edited_mask_is_the_one_that_the_next_run_uses(whatif):
     assert promised == int(run.trace["decoder.1.self"].allowed[0].sum())
 
 
+@pytest.mark.without_server
 def test_each_card_has_the_text_without_its_part_and_a_press_takes_it_away(whatif):
     page, config = whatif.page, whatif.model.config
     page.wait_for_selector(f".breaks[data-texts='{len(breaks_of(config)) + 2}']")
@@ -183,6 +187,7 @@ def branch(whatif: WhatIf, step: int) -> Run:
     return made
 
 
+@pytest.mark.without_server
 def test_branches_are_walked_without_running_the_network(writing):
     whatif, page, step = writing, writing.page, 2
     run, first = whatif.run(), whatif.visit.shown_run()

@@ -2,6 +2,9 @@
 // this in every page; in this project's it imports the page's script again, which gives the same one.
 document.addEventListener("DOMContentLoaded", async () => {
   if (!document.querySelector("script[type=importmap]")) return;
+  // A page without a server reads its language first, which its script says things in.
+  if ("spokenHere" in globalThis)
+    await new Promise((done) => document.addEventListener("mounted", done, { once: true }));
   const name = "page"; // of the page's import map
   const { modules } = await import(name);
   const { page } = modules["web/store.js"];

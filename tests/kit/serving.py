@@ -12,13 +12,16 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import httpx
 import psutil
@@ -29,6 +32,7 @@ from kit.runs import HOSTILE
 
 from transformer import Model, Tokenizer, bundled_names
 from transformer.checkpoint import held_out_sample
+from transformer.server.static_page import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSONS = ROOT / "tests" / "lessons" / "own"
@@ -112,13 +116,21 @@ def tiny_model() -> Model:
         "tiny", "decoder", tokenizer, seed=1,
         d_model=24, n_heads=3, max_len=48, positions="learned", activation="gelu",
     )  # fmt: skip
-    return dataclasses.replace(model, sample=held_out_sample(SAMPLE, "decoder"))
+    return as_float16(dataclasses.replace(model, sample=held_out_sample(SAMPLE, "decoder")))
 
 
 def tiny_translator() -> Model:
     """An encoder-decoder of 2 + 2 layers x 2 heads that reads 40 tokens."""
     tokenizer = Tokenizer.train(TEXTS * 3, 320)
-    return tiny("tiny-translator", "encoder-decoder", tokenizer, seed=2, d_ff=32, max_len=40)
+    model = tiny("tiny-translator", "encoder-decoder", tokenizer, seed=2, d_ff=32, max_len=40)
+    return as_float16(model)
+
+
+def as_float16(model: Model) -> Model:
+    """The model, its weights rounded as a page without a server has them: it gives the same numbers
+    there."""
+    model.network.half().float()
+    return model
 
 
 def hostile_translator() -> Model:
@@ -155,6 +167,32 @@ def running() -> Shared:
     atexit.register(server.stop)
     vars(server).update(models)
     return server
+
+
+class Folder(NamedTuple):
+    """The page as files of a folder, and where a plain web server has it."""
+
+    page: Page
+    path: Path
+    url: str
+
+
+@functools.cache
+def folder() -> Folder:
+    """Without a server: "tiny" and "tiny-translator", as `running` offers them."""
+    path = temporary_folder() / "folder"
+    with ThreadPoolExecutor(1) as apart:  # where no event loop runs
+        page = apart.submit(Page, [running().model, running().translator]).result()
+    page.write_folder(path)
+    files = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(path)))
+    threading.Thread(target=files.serve_forever, daemon=True).start()
+    atexit.register(files.shutdown)
+    return Folder(page, path, f"http://127.0.0.1:{files.server_address[1]}/")
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
 
 
 @functools.cache
