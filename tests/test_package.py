@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import zipfile
 from email.parser import Parser
 from importlib.metadata import Distribution
@@ -49,9 +50,21 @@ def clone(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(clone, tmp_path_factory) -> Path:
+def sources(clone, tmp_path_factory) -> Path:
+    """The folder of the unpacked sdist, the first half of what `python -m build` makes."""
+    folder = tmp_path_factory.mktemp("sources")
+    build = f"from hatchling.build import build_sdist; print(build_sdist({str(folder)!r}))"
+    archive = ran([sys.executable, "-c", build], clone).strip()
+    with tarfile.open(folder / archive) as file:
+        file.extractall(folder, filter="data")
+    return folder / archive.removesuffix(".tar.gz")
+
+
+@pytest.fixture(scope="module")
+def wheel(sources, tmp_path_factory) -> Path:
+    """Made of the sdist, as `python -m build` does."""
     folder = tmp_path_factory.mktemp("wheel")
-    pip("wheel", *WITHOUT_NETWORK, "--wheel-dir", folder, clone)
+    pip("wheel", *WITHOUT_NETWORK, "--wheel-dir", folder, sources)
     (found,) = folder.glob("*.whl")
     return found
 
@@ -95,6 +108,7 @@ def test_the_wheel_names_its_requirements_and_authors(wheel):
     assert metadata["Author"] == "The Transformer Attention Visualizer authors"
     assert "attention" in metadata["Keywords"].split(",")
     assert "Typing :: Typed" in metadata.get_all("Classifier")
+    assert (metadata["License-Expression"], metadata["License-File"]) == ("MIT", "LICENSE")
     assert set(metadata.get_all("Provides-Extra", [])) == {
         "train", "mcp", "hub", "ray", "docs", "test",
     }  # fmt: skip
@@ -107,6 +121,28 @@ def test_the_wheel_names_its_requirements_and_authors(wheel):
     for torch in ("2.6.0", "2.9.1+cu128", "2.14.0"):
         assert torch in ranges["torch"]
     assert not [one for one in needed if "==" in str(one.specifier)]
+
+
+def test_an_index_shows_the_readme_without_a_spaces_settings(wheel):
+    """Its links to files lead nowhere there, and the commands are as they were."""
+    with zipfile.ZipFile(wheel) as file:
+        (name,) = (one for one in file.namelist() if one.endswith(".dist-info/METADATA"))
+        metadata = Parser().parsestr(file.read(name).decode())
+    text = metadata.get_payload()
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert text.startswith("# Transformer Attention Visualizer")
+    assert "](" not in re.sub(r"\]\(https?:", "", text)
+    assert "make static" in text
+
+
+def test_the_readmes_python_runs_with_the_installed_package(programs, tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    python = programs / Path(sys.executable).name
+    printed = ran([python, "-c", f"{code}\nprint(transformer.__file__, run.text)"], tmp_path)
+    place, _, text = printed.partition(" ")
+    assert Path(place).is_relative_to(programs.parent)
+    assert text.startswith("Once upon a time")
+    assert (tmp_path / "head.html").stat().st_size > 10_000
 
 
 def test_an_installed_package_serves_the_page_from_another_folder(programs, tmp_path):
