@@ -130,6 +130,24 @@ def test_a_fold_is_closed_where_it_was_opened(door, tab):
         settled(door)
 
 
+def test_a_card_of_what_if_is_pressed_anywhere_on_it(door):
+    door.go("model=stories&tab=journey")
+    door.tab("What if?")
+    cards = door.page.locator(".what-card:has(.what-switch)")
+    expect(door.page.locator(".breaks .waiting")).to_have_count(0)
+    for place in range(0, cards.count(), 3):
+        card = cards.nth(place)  # its middle is text
+        twice(door, card, mouse(door), lambda: door.page.evaluate(STATE))
+
+
+def test_all_tools_are_seen_to_open_on_a_phone(opening, address):
+    with opening() as open_page:
+        visit = open_page(address, own=PHONE, width=390, height=844, tab="Journey")
+        visit.wait_drawn(".journey")
+        visit.page.locator(".all-tools").tap()
+        expect(visit.page.locator("#right [role=tab]").first).to_be_in_viewport()
+
+
 @pytest.mark.parametrize("touch", [False, True])
 def test_the_tours_next_is_at_one_place_on_every_card(opening, address, touch):
     with opening() as open_page:

@@ -4,7 +4,8 @@ import { fields } from "../../web/fields.js";
 import { say } from "../../web/messages.js";
 import { openSection } from "../../web/part.js";
 import { effect, html, signal } from "../../web/preact.js";
-import { page, shell } from "../../web/store.js";
+import { letPressedGo } from "../../web/pointer.js";
+import { nextPaint, page, shell } from "../../web/store.js";
 
 // A text that the page offers, at its last token, and the head that reads most there what the token stands for; as the
 // short link of server/tour.toml.
@@ -33,6 +34,18 @@ const isOnTab = () => globalThis.document?.activeElement?.matches("[role=tab]:fo
 // They stay for a visitor who has come from another by the keyboard.
 effect(() => void (fields.tab === "journey" && isOnTab() && (hasTabs.value = true)));
 
+// Show the tabs, or hide them; on a phone they are far above the link.
+const showTabs = async () => {
+  hasTabs.value = !hasTabs.value;
+  if (!hasTabs.value) return;
+  await nextPaint();
+  const tab = shell.openTab("journey"); // this one
+  const { top = 0, bottom = 0 } = tab?.getBoundingClientRect() ?? {};
+  if (top >= 0 && bottom <= window.innerHeight) return;
+  letPressedGo();
+  tab?.scrollIntoView({ block: "center" });
+};
+
 export const Questions = () => {
   const one = ({ says, go }) =>
     html`<li><button type="button" class="to-tab" onClick=${go}>${says}</button></li>`;
@@ -40,6 +53,6 @@ export const Questions = () => {
     <span>${say("Go on:")}</span>
     <ul>${QUESTIONS.filter(({ fits }) => !fits || fits(page.run)).map(one)}
       <li><button type="button" class="to-tab all-tools" aria-expanded=${String(hasTabs.value)}
-        onClick=${() => (hasTabs.value = !hasTabs.value)}>${say("All tools…")}</button></li></ul>
+        onClick=${showTabs}>${say("All tools…")}</button></li></ul>
   </nav>`;
 };

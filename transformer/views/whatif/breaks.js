@@ -76,7 +76,9 @@ const useTexts = (part, of, cases) => {
 
 const shortened = (text) => {
   const signs = Array.from(text);
-  return signs.length > SHOWN ? `${signs.slice(0, SHOWN).join("")} …` : text;
+  if (signs.length <= SHOWN) return text;
+  const cut = signs.slice(0, SHOWN).join("");
+  return `${cut.replace(/ [^ ]*$/u, "")} …`; // at a word's end
 };
 const Becomes = ({ text, whole, isWhole }) => {
   if (text === undefined) return html`<p class="becomes waiting">…</p>`;
