@@ -270,6 +270,7 @@ def test_another_b_is_asked_for_heads_that_it_has(writing, server):
         page.locator(".compare-b").select_option(written)
 
 
+@pytest.mark.without_server
 def test_a_patch_map_is_the_networks_and_a_click_applies_it(still, server):
     page, model, example = still.page, server.translator, EXAMPLES["encoder-decoder"]
     still.go(f"model={model.name}&tab=what-if")

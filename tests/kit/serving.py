@@ -129,7 +129,9 @@ def tiny_translator() -> Model:
 def as_float16(model: Model) -> Model:
     """The model, its weights rounded as a page without a server has them: it gives the same numbers
     there."""
-    model.network.half().float()
+    with torch.no_grad():
+        for weights in model.network.parameters():
+            weights.copy_(weights.half())
     return model
 
 
