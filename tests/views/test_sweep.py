@@ -116,6 +116,9 @@ def drawn(picture: Picture, items: list[Asked]) -> list[go.Figure]:
         except ValueError:  # not for this kind of network
             continue
         for value in answer.values():
+            is_plain = isinstance(value, dict) and {*value} == {"data", "layout"}
+            if is_plain and picture.name not in NO_FIGURE:
+                value = go.Figure(value)  # which Plotly checks here alone
             inside = value.values() if isinstance(value, dict) else [value]
             found += [one for one in inside if isinstance(one, go.Figure)]
     return found

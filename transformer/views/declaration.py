@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import plotly.graph_objects as go
+from plotly.basedatatypes import BaseFigure
 
 from transformer.analysis.model_queries import ModelQueries
 from transformer.checks import check_names
@@ -238,4 +239,4 @@ def tab_name(tab: str) -> str:
 
 def is_figure(value: Any) -> bool:
     """Whether a value of an answer is a figure."""
-    return isinstance(value, go.Figure)
+    return isinstance(value, BaseFigure)  # go.Figure is looked up anew at each use

@@ -45,14 +45,13 @@ def attention_math(
     the output (1 x D). Each of the three matrices has its own colour scale, symmetric up to its
     largest number. Raises ValueError as `row_arithmetic` does.
     """
-    return figure_of(row_arithmetic(run, site, head, query, row=row))
+    return go.Figure(_figure_of(row_arithmetic(run, site, head, query, row=row)))
 
 
-def figure_of(found: RowArithmetic) -> go.Figure:
-    """The figure of `attention_math`."""
+def _figure_of(found: RowArithmetic) -> dict[str, Any]:
+    """The figure of `attention_math`, not checked by Plotly, which takes most of the time."""
     panels = _panels(len(found.key_labels))
-    return style.figure(
-        _traces(found),
+    layout = style.layout(
         (
             f"One row, worked out: {attention_name(found.site.stack, found.site.kind)}, "
             f"layer {found.site.layer}, head {found.head}, query {found.query}"
@@ -72,6 +71,7 @@ def figure_of(found: RowArithmetic) -> go.Figure:
         annotations=_headings(found, panels),
         **_axes(found, panels),
     )
+    return {"data": _traces(found), "layout": layout}
 
 
 def _panels(n_keys: int) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _headings(found: RowArithmetic, panels: dict[str, Any]) -> list[dict[str, An
     return [style.heading(text, x, domain[1]) for x, domain, text in texts]
 
 
-def _traces(found: RowArithmetic) -> list[Any]:
+def _traces(found: RowArithmetic) -> list[dict[str, Any]]:
     places = np.arange(len(found.key_labels), dtype=np.int32)
     hidden = ["" if allowed else "/" for allowed in found.allowed]
     hover = [
@@ -147,21 +147,24 @@ def _traces(found: RowArithmetic) -> list[Any]:
         for place, (label, allowed) in enumerate(zip(found.key_labels, found.allowed, strict=True))
     ]
 
-    def bars(values: Doubles, name: str, axis: str, colour: str) -> go.Bar:
-        return go.Bar(
-            x=values,
-            y=places,
-            orientation="h",
-            name=name,
-            xaxis=axis,
-            marker={"color": colour, "pattern": {"shape": hidden, "fillmode": "replace"}},
-            customdata=hover,
-            hovertemplate="%{customdata}<br>" + name + " %{x:.4f}<extra></extra>",
-        )
+    def bars(values: Doubles, name: str, axis: str, colour: str) -> dict[str, Any]:
+        return {
+            "type": "bar",
+            "x": values,
+            "y": places,
+            "orientation": "h",
+            "name": name,
+            "xaxis": axis,
+            "marker": {"color": colour, "pattern": {"shape": hidden, "fillmode": "replace"}},
+            "customdata": hover,
+            "hovertemplate": "%{customdata}<br>" + name + " %{x:.4f}<extra></extra>",
+        }
 
-    def cells(matrix: Floats, name: str, axes: str) -> go.Heatmap:
+    def cells(matrix: Floats, name: str, axes: str) -> dict[str, Any]:
         hover = say_list([name, f"{say('dimension')} %{{x}}"]) + "<br>%{z:.4f}<extra></extra>"
-        return style.signed_cells(matrix, hover, xaxis=f"x{axes}", yaxis=f"y{axes}")
+        colours = style.signed(style.bound_of(matrix)) | {"showscale": False}
+        shown = {"type": "heatmap", "z": matrix, "hovertemplate": hover}
+        return shown | colours | {"xaxis": f"x{axes}", "yaxis": f"y{axes}"}
 
     output = found.output[None].astype(np.float32)
     return [
@@ -194,7 +197,7 @@ def answer_attention_math(
     beyond = isinstance(query, int) and query >= n_queries  # of a long translation
     found = row_arithmetic(item, site, head, None if beyond else query)
     return {
-        "figure": figure_of(found),
+        "figure": style.typed(_figure_of(found)),
         "query": found.query,
         "query_label": found.query_label,
         "key_labels": list(found.key_labels),
