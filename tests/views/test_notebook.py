@@ -4,15 +4,19 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 from kit import prefork
+from kit.browser import WAIT_MS
+from kit.hf_folders import byte_level
+from kit.hf_models import made
 from kit.models import tiny
 from kit.runs import HOSTILE, relabelled
 from kit.windows import opened_alone
 from playwright.sync_api import expect
 
-from transformer import with_lens
+from transformer import from_attention, from_transformers, with_lens
 from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import attention_heatmap
 from transformer.views.attention.lines import alignment
@@ -138,3 +142,85 @@ def test_the_notebook_runs_from_its_own_folder():
     )
     done = prefork.run([sys.executable, "-"], given=f"{script}\n{checks}", cwd=NOTEBOOK.parent)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_heatmap_of_a_long_text_stays_small_and_right():
+    """A cell of a notebook froze on one of 105 MB."""
+    weights = np.tril(np.random.default_rng(0).random((1001, 1001), np.float32))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    run = from_attention(weights[None, None], [f"token {n}" for n in range(1001)])
+    figure = run.attention(0, 0)
+    (cells,) = figure.data
+    assert len(figure.to_json()) < 4_000_000
+    assert cells.z.shape == (334, 334)  # of 3 x 3 cells
+    assert cells.z[40, 7] == weights[120:123, 21:24].max()
+    assert np.isnan(cells.z[40, 41])
+    assert cells.z[41, 41] == weights[123:126, 123:126].max()
+    assert (cells.x0 + 7 * cells.dx, cells.y0 + 40 * cells.dy) == (22, 121)  # token positions
+    assert figure.layout.xaxis.range[1] == 1000.5
+    scores = run.attention(0, 0, stage="masked").data[0].z
+    assert scores[40, 7] == pytest.approx(np.log(weights[120:123, 21:24].max()))
+    assert "largest of 3 × 3" in figure.layout.title.subtitle.text
+
+
+@pytest.fixture
+def chat():
+    """Somebody else's app: a chat, with what transformers' network read beside it."""
+    import gradio
+    import transformers
+
+    made_of, special = byte_level()
+    encode = transformers.PreTrainedTokenizerFast(tokenizer_object=made_of, **special)
+    theirs = made("gpt2", 1, vocab_size=len(encode))
+    theirs.set_attn_implementation("eager")
+    ids = encode("The black cat", return_tensors="pt")
+    attentions = theirs(**ids, output_attentions=True).attentions
+    model = from_transformers(theirs, encode)
+
+    def answer(text, history):
+        run = model.generate(text, max_new_tokens=3)
+        return "", [*history, {"role": "assistant", "content": run.new_text}], run.embed(400)
+
+    with gradio.Blocks(analytics_enabled=False) as demo:
+        log, box, seen = gradio.Chatbot(), gradio.Textbox(label="Say"), gradio.HTML()
+        gradio.HTML(from_attention(attentions, encode.tokenize("The black cat")).embed(height=500))
+        gradio.HTML(model.trace(["One", "Two texts"]).embed(height=450, theme="dark"))
+        box.submit(answer, [box, log], [box, log, seen])
+    options = dict(quiet=True, prevent_thread_lock=True, ssr_mode=False, enable_monitoring=False)
+    _, address, _ = demo.launch(server_name="127.0.0.1", **options)
+    yield address, attentions, model
+    demo.close()
+
+
+CELLS = """() => [...document.querySelectorAll("*")].find(box => box._fullData)
+    ?._fullData[0].customdata.map(row => row.map(([, weight]) => weight))"""
+
+
+@pytest.mark.browser
+@pytest.mark.filterwarnings("ignore")
+def test_runs_are_seen_in_somebody_elses_gradio_app(browser, chat):
+    address, attentions, model = chat
+    context = browser.new_context(color_scheme="light", viewport={"width": 1200, "height": 1500})
+    context.route(lambda url: not url.startswith(address), lambda route: route.abort())
+    tab, complaints = context.new_page(), []
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.goto(address)
+    frames = tab.locator("iframe")
+    expect(frames).to_have_count(2, timeout=WAIT_MS)
+    tab.get_by_label("Say").fill("The dog")
+    tab.get_by_label("Say").press("Enter")
+    expect(frames).to_have_count(3, timeout=WAIT_MS)
+    run = model.generate("The dog", max_new_tokens=3)
+    first = model.trace(["One", "Two texts"])[0]
+    shown = (run.attentions[0], attentions[0], first.attentions[0])
+    for at, weights in enumerate(shown):
+        frames.nth(at).scroll_into_view_if_needed()
+        page = frames.nth(at).element_handle().content_frame()
+        page.locator(".attention").scroll_into_view_if_needed(timeout=WAIT_MS)
+        page.wait_for_function(CELLS, timeout=WAIT_MS)
+        drawn = np.array(page.evaluate(CELLS))
+        assert np.abs(drawn - weights[0, 0].detach().numpy()).max() < 1e-4
+        is_dark = page.evaluate("document.documentElement.classList.contains('dark')")
+        assert is_dark == (at == 2)
+    assert complaints == []
+    context.close()

@@ -91,6 +91,7 @@ def attention_heatmap(
     range_: str = "fixed",
     row: int = 0,
     hover: bool = True,
+    most: int | None = None,
 ) -> go.Figure:
     """One head (or "mean") of one sentence; row: which sentence of a Batch.
 
@@ -101,6 +102,7 @@ def attention_heatmap(
     number that is coloured, `customdata` keeps the weight itself.
     range_: the weights that the colours span: "fixed", from 0 to 1, so that heads can be compared,
     or "own", from 0 to this head's own largest weight.
+    most: cells on a side; of a longer text each cell is the largest of a square of them.
     Raises ValueError, listing what is allowed, for an unknown site, head, stage, scale, range_ or
     row.
     """
@@ -109,29 +111,46 @@ def attention_heatmap(
     check_choice("range_", range_, RANGES)
     view = head_view(run, site, head, row)
     labels = view.query_labels, view.key_labels
+    drawn = view.allowed | (stage == "scores")
+    side = 1 if most is None else -(-max(drawn.shape) // most)
+    scores = _largest(np.where(drawn, view.scores, -np.inf), side)
+    weights, allowed = _largest(view.weights, side), _largest(view.allowed, side)
     shown: dict[str, Any] = {"hoverinfo": "none"}
     if hover:
-        numbers = np.stack([view.scores, view.weights, view.allowed.astype(np.float32)], axis=-1)
+        raw = scores if side > 1 else view.scores
+        numbers = np.stack([raw, weights, allowed.astype(np.float32)], axis=-1)
         shown = cell_hover(*labels, _numbers(), numbers)
+    if side > 1:  # positions stay those of tokens
+        shown |= dict.fromkeys(("x0", "y0"), (side - 1) / 2) | dict.fromkeys(("dx", "dy"), side)
     if stage == "weights":
-        cells = weight_cells(view.weights, view.allowed, scale, range_, **shown)
+        cells = weight_cells(weights, allowed, scale, range_, **shown)
     else:  # the same bound before and after the mask, so that switching changes no colour
-        drawn = view.allowed | (stage == "scores")
         cells = go.Heatmap(
-            z=np.where(drawn, view.scores, np.float32(np.nan)),
+            z=np.where(np.isfinite(scores), scores, np.float32(np.nan)),
             hoverongaps=True,
             **score_colours(style.bound_of(view.scores)),
             **shown,
         )
     of = {"site": str(view.site), **view.site._asdict(), "head": view.head}
-    scores = "scores q·k/√d" if run.config.scores_from_heads else "scores"
+    words = "scores q·k/√d" if run.config.scores_from_heads else "scores"
+    subtitle = _STAGE_TITLES[stage].format(scores=words)
+    if side > 1:
+        subtitle += f"; each cell is the largest of {side} × {side}"
     return matrix_figure(
         cells,
         head_title(view),
-        _STAGE_TITLES[stage].format(scores=scores),
+        subtitle,
         *labels,
         meta=of | {"stage": stage, "scale": scale, "row": row, "range": range_},
     )
+
+
+def _largest(cells: NDArray[Any], side: int) -> NDArray[Any]:
+    """(Tq, Tk) -> the largest of each square of side x side cells."""
+    for along in (0, 1) if side > 1 else ():
+        starts = np.arange(0, cells.shape[along], side)
+        cells = np.maximum.reduceat(cells, starts, axis=along)
+    return cells
 
 
 COMBINED = "<br>%{customdata:.4f}<extra></extra>"  # of a hover label over many heads
