@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from transformer.inference.model import Model
 
+MAX_CELLS = 400  # on a side of a heatmap: 4 MB in a notebook
 Head = int | Literal["mean"]
 Stage = Literal["scores", "masked", "weights"]
 Scale = Literal["linear", "sqrt", "log"]
@@ -64,13 +65,14 @@ class Drawable:
         stage: "scores" before the mask, "masked" scores, or "weights" after the softmax.
         scale: how weights become colours, "linear", "sqrt" or "log".
         range_: colours span "fixed", 0 to 1, or "own", 0 to this head's largest weight.
-        row: which text of a Batch.
+        row: which text of a Batch. Of more than MAX_CELLS tokens, each cell is the largest of a
+        square of them.
         Raises ValueError, listing what is allowed, for any other value.
         """
         from transformer.views.attention.heatmap import attention_heatmap
 
         figure = attention_heatmap(
-            self, site, head, stage=stage, scale=scale, range_=range_, row=row
+            self, site, head, stage=stage, scale=scale, range_=range_, row=row, most=MAX_CELLS
         )
         return _on_paper(figure)
 
@@ -125,6 +127,17 @@ class Drawable:
         from transformer.views.export.html import write
 
         write(self, Path(path))
+
+    def embed(self: Any, height: int = 600, theme: Literal["light", "dark"] | None = None) -> str:
+        """The page of `to_html` as HTML for another page, in a frame that can reach nothing of it:
+        `gr.HTML(run.embed(height=600))`, or Streamlit's `components.html(run.embed(), height=620)`.
+
+        height: px. theme: None = light or dark as the visitor's system is. Raises ValueError for a
+        height outside of 100 to 10,000, and for another theme.
+        """
+        from transformer.views.export.notebook import embedded
+
+        return embedded(self, height, theme)
 
     def _repr_html_(self: Any) -> str:
         """The HTML that a notebook shows."""

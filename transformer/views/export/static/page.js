@@ -192,13 +192,13 @@ const Prediction = ({ steps, start }) => {
   </section>`;
 };
 
-// the whole
-
+// the whole, as dark as the page that embeds it says, or the visitor's system
 const followDarkness = () => {
   const darkness = window.matchMedia("(prefers-color-scheme: dark)");
+  const root = document.documentElement;
   const follow = () => {
-    document.documentElement.classList.toggle("dark", darkness.matches);
-    page.dark = darkness.matches;
+    page.dark = root.dataset.theme ? root.dataset.theme === "dark" : darkness.matches;
+    root.classList.toggle("dark", page.dark);
   };
   darkness.addEventListener("change", follow);
   follow();
