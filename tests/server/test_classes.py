@@ -340,6 +340,7 @@ def test_the_class_of_the_most_silent_teacher_makes_room(clock):
     for place in range(MAX_CLASSES):
         set_caller(address=f"10.0.0.{place % 2}")
         made.append(classes.open())
+        made[-1].join("phone")
     set_caller(address="10.0.0.2")
     with pytest.raises(InvalidRequest, match="too many classes"):
         classes.open()
@@ -348,12 +349,34 @@ def test_the_class_of_the_most_silent_teacher_makes_room(clock):
         if one not in made[4:6]:
             classes.owned(one.code, one.key)
     clock.now += 31
+    for one in made:
+        one.join("phone")
     assert classes.open().code
     assert [one.is_over for one in made[3:7]] == [False, True, False, False]
     assert classes.open().code
     assert made[5].is_over
     with pytest.raises(InvalidRequest, match="too many classes"):
         classes.open()
+    set_caller(**Caller()._asdict())
+
+
+def test_pages_without_a_phone_do_not_hold_all_classes():
+    classes, made = Classes(MemoryBudget()), []
+    for place in range(MAX_CLASSES):
+        set_caller(address=f"10.0.0.{place // MAX_ADDRESS_CLASSES}")
+        made.append(classes.open())
+    made[MAX_ADDRESS_CLASSES - 1].join("phone")
+    set_caller(address="10.0.0.2")
+    own = [classes.open()]
+    ended = [place for place, one in enumerate(made) if one.is_over]
+    assert ended == [MAX_ADDRESS_CLASSES - 2]  # the newest without a phone
+    own += [classes.open() for _ in range(5)]
+    with pytest.raises(InvalidRequest, match="too many classes"):
+        classes.open()
+    crowds = [made[:MAX_ADDRESS_CLASSES], made[MAX_ADDRESS_CLASSES:], own]
+    left = [sum(not one.is_over for one in crowd) for crowd in crowds]
+    assert sum(left) == MAX_CLASSES
+    assert max(left) - min(left) <= 1
     set_caller(**Caller()._asdict())
 
 
@@ -373,6 +396,7 @@ def test_there_are_limits_of_classes_and_of_phones(monkeypatch):
     for place in range(MAX_CLASSES):
         set_caller(address=f"10.0.0.{place // MAX_ADDRESS_CLASSES}")
         made.append(classes.open())
+        made[-1].join("phone")
         is_full = place == MAX_CLASSES - 1 or place == MAX_ADDRESS_CLASSES - 1
         if is_full:
             with pytest.raises(InvalidRequest, match="too many classes"):

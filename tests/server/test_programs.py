@@ -1,7 +1,9 @@
 """Calls of programs: when they are computed, what ends them, and what is said of them."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock
@@ -18,7 +20,8 @@ from transformer.server import application, http_server
 from transformer.server.api import Endpoint
 from transformer.server.errors import ENDING, MISTAKE, Busy, public_error
 from transformer.server.limits import MAX_CALLS, MAX_UNREAD_ANSWERS
-from transformer.server.programs import Message, Programs
+from transformer.server.programs import Message, Programs, _data, _encoded
+from transformer.server.requests import Streamed
 from transformer.server.service import Service
 from transformer.server.store import CALLS, Limits, MemoryBudget
 
@@ -236,6 +239,40 @@ def test_of_calls_whose_answers_are_not_read_few_begin(service: Service) -> None
         rest = [message async for message in messages]
         assert (len(rest), sorted(computed)) == (17, list(range(20)))
         assert asked.counts() == {"streams": 0, "calls": 0}
+
+    aio.run(calls())
+
+
+def test_an_answer_that_waits_to_be_read_is_kept_by_its_connection_alone(service: Service) -> None:
+    class Large(dict[str, int]):
+        """An answer that can be asked whether it is still there."""
+
+    made = list[weakref.ref[Large]]()
+
+    def large() -> Large:
+        made.append(weakref.ref(answer := Large(a=1)))
+        return answer
+
+    async def calls() -> None:
+        asked = programs(service, large)
+        post(asked, "mine", "large")
+        messages = asked.messages("mine")
+        parts, sent, go_on = _encoded(messages, _data), list[Any](), asyncio.Event()
+
+        async def send(message: Any) -> None:
+            content = message.get("body", b"")
+            sent.append(len(content))
+            if sent[-1:] == [0] and len(sent) > 2:  # all before has been read by then
+                await go_on.wait()
+
+        streaming = asyncio.create_task(Streamed(parts, "text/plain").stream_response(send))
+        while len(sent) < 3:
+            await asyncio.sleep(0.01)
+        gc.collect()
+        assert [each() for each in made] == [None]
+        go_on.set()
+        await streaming
+        assert sent[1] > 50
 
     aio.run(calls())
 

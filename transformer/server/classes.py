@@ -6,7 +6,7 @@ import math
 import secrets
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -164,22 +164,20 @@ class Classes:
         self.n_waiting = 0
 
     def open(self) -> Class:
-        """A new class; where there is no room, the one whose teacher has been silent longest ends.
-        Raises InvalidRequest if no teacher is."""
+        """A new class. Where there is no room, the one whose teacher has been silent longest ends;
+        if no teacher is, the newest of those without phones of the address that has most classes,
+        for a teacher elsewhere. Raises InvalidRequest where there is none either."""
         every: list[Class] = self._budget.of(CLASSES)
         address = caller().address
         own = [one for one in every if one.address == address]
         for crowd, most in ((own, MAX_ADDRESS_CLASSES), (every, MAX_CLASSES)):
             if len(crowd) < most:
                 continue
-            silent = max(crowd, key=Class.silent_s)
-            if silent.silent_s() <= ABSENT_S:
-                raise InvalidRequest(
-                    "too_many_classes",
-                    "There are too many classes at the moment; try again when one is over.",
-                )
-            self.end(silent)
-            every.remove(silent)
+            ending = max(crowd, key=Class.silent_s)
+            if ending.silent_s() <= ABSENT_S:
+                ending = _unused(crowd, len(own))
+            self.end(ending)
+            every.remove(ending)
         codes = {one.code for one in every}
         code = ""
         while not code or code in codes:
@@ -212,3 +210,17 @@ class Classes:
         """Forget a class."""
         one.is_over = True
         self._budget.discard(CLASSES, one.code)
+
+
+def _unused(classes: Sequence[Class], n_own: int) -> Class:
+    """The newest of the address with most classes that has no phones, if that address has two more
+    than the n_own of the one that asks. Raises InvalidRequest."""
+    count = Counter(one.address for one in classes)
+    address, most = count.most_common(1)[0]
+    unused = [one for one in classes if one.address == address and not one.n_phones()]
+    if most < n_own + 2 or not unused:
+        raise InvalidRequest(
+            "too_many_classes",
+            "There are too many classes at the moment; try again when one is over.",
+        )
+    return unused[-1]

@@ -55,8 +55,9 @@ MAX_PARAMETERS = _limit("query_parameters", 64, "parameters of a request's query
 HEADERS_S = _limit("header_seconds", 10.0, "seconds in which headers must have come", "closed")
 BODY_S = _limit("request_seconds", 30.0, "seconds in which a request must have come", REFUSED)
 READER_S = _limit("reader_seconds", 30, "seconds in which a client accepts no data", "closed")
+# Sixty browsers that open the page behind one slow line leave 49 MB unread at most.
 MAX_UNREAD_BYTES = _limit(
-    "unread_bytes", 128_000_000, "bytes of answers that their clients have not read",
+    "unread_bytes", 64_000_000, "bytes of answers that their clients have not read",
     "closed: of the address with most of them, the one that has waited longest",
 )  # fmt: skip
 # Sixty browsers with six each are 360, behind one address too.
@@ -115,7 +116,10 @@ ABSENT_S = _limit("absent", 90.0, "seconds of a training that nobody looks at", 
 
 # Classes whose phones answer. Of 200 phones most share one address, and wait on a connection each.
 SILENT = "refused, unless a teacher has been silent for a minute: that class ends"
-MAX_CLASSES = _limit("classes", 20, "classes whose phones answer", SILENT)
+MAX_CLASSES = _limit(
+    "classes", 20, "classes whose phones answer",
+    f"{SILENT}, or one without phones of the address with most",
+)  # fmt: skip
 MAX_ADDRESS_CLASSES = _limit("address_classes", 13, "the same of one address", SILENT)
 MAX_CLASS_PHONES = _limit("class_phones", 200, "phones of a class", REFUSED)
 MAX_PHONES_WAITING = _limit(

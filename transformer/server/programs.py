@@ -14,7 +14,7 @@ import inspect
 import math
 import secrets
 import threading
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,6 +58,11 @@ class Call:
     event: str = field(default_factory=lambda: secrets.token_hex(16))
     cancelled: threading.Event = field(default_factory=threading.Event)
     task: asyncio.Task[Message] | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has been computed, or has failed."""
+        return self.task is not None and self.task.done()
 
     def cancel(self) -> None:
         """End it, whether it waits for its turn or runs."""
@@ -126,41 +131,51 @@ class Programs:
     async def messages(self, stream: str) -> AsyncGenerator[Message | None, None]:
         """The answers of a stream's calls as they come; None where nothing came for a while."""
         arrived = self._open.setdefault(stream, asyncio.Event())
-        tasks: dict[asyncio.Task[Message], Call] = {}  # of those whose answer is not yet read
+        unread: list[Call] = []
         try:
             while True:
                 arrived.clear()
-                for call in self._taken(stream, MAX_UNREAD_ANSWERS - len(tasks)):
+                for call in self._taken(stream, MAX_UNREAD_ANSWERS - len(unread)):
                     call.task = asyncio.create_task(self._answer(call))
-                    tasks[call.task] = self._running[call.event] = call
-                if not tasks:
+                    self._running[call.event] = call
+                    unread.append(call)
+                if not unread:
                     return
                 more = asyncio.create_task(arrived.wait())
+                tasks = [call.task for call in unread if call.task]
                 try:
                     await asyncio.wait((*tasks, more), timeout=ALIVE_S, return_when=FIRST)
                 finally:
                     more.cancel()
-                finished = [task for task in tasks if self._ending or task.done()]
+                tasks.clear()
+                finished = [call for call in unread if self._ending or call.is_done]
                 if not finished and not arrived.is_set():
                     yield None
-                for task in finished:
-                    call = tasks[task]
-                    if task.done():
-                        yield completed(call, {}) if task.cancelled() else task.result()
-                    else:
-                        call.cancel()
-                        yield completed(call, problem=public_error(ENDING))
-                    del tasks[task], self._running[call.event]
+                for call in finished:
+                    yield self._settled(call)
+                    unread.remove(call)
+                    del self._running[call.event]
                 for call in self._taken(stream, MAX_CALLS) if self._ending else ():
                     yield completed(call, problem=public_error(ENDING))
         finally:
             self._open.pop(stream, None)
-            if tasks:  # the client has left
+            if unread:  # the client has left
                 self._keep(stream, ())
-            for call in tasks.values():
+            for call in unread:
                 self._running.pop(call.event, None)
                 call.cancel()
                 self._service.requests.leave(call.session)
+
+    def _settled(self, call: Call) -> Message:
+        """A call's answer, which the call keeps no longer; an error if it is still computed, since
+        the server ends."""
+        task, call.task = call.task, None
+        if task is None or not task.done():
+            call.cancelled.set()
+            if task is not None:
+                task.cancel()
+            return completed(call, problem=public_error(ENDING))
+        return completed(call, {}) if task.cancelled() else task.result()
 
     def _taken(self, stream: str, most: int) -> list[Call]:
         """The calls of a stream that are to begin; the others stay in the budget."""
@@ -251,27 +266,22 @@ def program_routes(programs: Programs) -> APIRouter:
         if not programs.has(event):
             raise Refused(404, NO_EVENT)
 
-        async def events() -> AsyncGenerator[bytes, None]:
-            async with aclosing(programs.messages(event)) as messages:
-                async for message in messages:
-                    if message is None:
-                        yield _event("heartbeat", None)
-                    elif message["success"]:
-                        yield _event("complete", message["output"].get("data"))
-                    else:
-                        yield _event("error", message["output"])
+        def encode(message: Message | None) -> bytes:
+            if message is None:
+                return _event("heartbeat", None)
+            if message["success"]:
+                return _event("complete", message["output"].get("data"))
+            return _event("error", message["output"])
 
-        return Streamed(events(), EVENTS)
+        return Streamed(_encoded(programs.messages(event), encode), EVENTS)
 
     @routes.get("/queue/data")
     async def answers(session_hash: str = "") -> Response:
-        async def events() -> AsyncGenerator[bytes, None]:
-            async with aclosing(programs.messages(session_hash)) as messages:
-                async for message in messages:
-                    yield _data(message or {"msg": "heartbeat"})
-            yield _data({"msg": "close_stream"})
+        def encode(message: Message | None) -> bytes:
+            return _data(message or {"msg": "heartbeat"})
 
-        return Streamed(events(), EVENTS)
+        end = _data({"msg": "close_stream"})
+        return Streamed(_encoded(programs.messages(session_hash), encode, end), EVENTS)
 
     @routes.post("/cancel")
     async def cancel(sent: Data) -> Message:
@@ -284,6 +294,21 @@ def program_routes(programs: Programs) -> APIRouter:
         return {"success": True}
 
     return routes
+
+
+async def _encoded(
+    messages: AsyncGenerator[Message | None, None],
+    encode: Callable[[Message | None], bytes],
+    end: bytes = b"",
+) -> AsyncGenerator[bytes, None]:
+    """Each message as bytes, neither of which is kept here while it waits to be read."""
+    async with aclosing(messages):
+        async for message in messages:
+            parts = [encode(message)]
+            del message
+            yield parts.pop()
+    if end:
+        yield end
 
 
 def _event(name: str, data: Any) -> bytes:

@@ -215,15 +215,21 @@ class Streamed(StreamingResponse):
 
     async def stream_response(self, send: Send) -> None:
         """Send each part once the client has read the one before, and close the generator in this
-        task."""
-
-        async def read(message: Message) -> None:
-            await send(message)
-            if message.get("more_body"):  # an empty part waits until the last has been read
-                await send({"type": "http.response.body", "body": b"", "more_body": True})
-
+        task. Nothing here keeps a part that waits to be read: the connection does."""
+        status, headers = self.status_code, self.raw_headers
+        await send({"type": "http.response.start", "status": status, "headers": headers})
         async with aclosing(self._parts):
-            await super().stream_response(read)
+            async for part in self._parts:
+                content = part.encode() if isinstance(part, str) else part
+                del part
+                await send(_body(content))
+                del content
+                await send(_body(b""))  # waits until the last has been read
+        await send(_body(b"", more=False))
+
+
+def _body(content: bytes, *, more: bool = True) -> Message:
+    return {"type": "http.response.body", "body": content, "more_body": more}
 
 
 def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Slots]:
