@@ -11,7 +11,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 project = "Transformer Attention Visualizer"
 copyright = "the Transformer Attention Visualizer authors, MIT licence"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "from_code"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "from_code"]
 root_doc = "docs/index"
 include_patterns = [
     "*.md", "docs/**.md", "deploy/README.md", "checkpoints/*/README.md",

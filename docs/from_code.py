@@ -8,7 +8,6 @@ What a reader of the file alone is told.
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -44,10 +43,10 @@ def limits() -> str:
     return markdown_table(("limit", "most", "of what", "beyond it"), rows)
 
 
-def help_of(command: str) -> str:
-    """What a command prints when it is asked for help, in 88 columns."""
+def output(*words: str) -> str:
+    """What `python words` prints, in 88 columns."""
     printed = subprocess.run(
-        [sys.executable, *shlex.split(command), "--help"],
+        [sys.executable, *words],
         cwd=ROOT,
         env={**os.environ, "COLUMNS": "88"},
         capture_output=True,
@@ -58,7 +57,7 @@ def help_of(command: str) -> str:
 
 
 class FromCode(SphinxDirective):
-    """Its argument says which; its content is for readers of the file alone."""
+    """Its argument says which."""
 
     required_arguments = 1
     optional_arguments = 9
@@ -66,7 +65,7 @@ class FromCode(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         name, *words = self.arguments
-        text = help_of(" ".join(words)) if name == "help" else {"limits": limits}[name]()
+        text = {"limits": limits, "output": output}[name](*words)
         holder = nodes.container()
         self.state.nested_parse(StringList(text.splitlines(), name), 0, holder)
         return holder.children

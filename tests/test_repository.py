@@ -189,19 +189,6 @@ def test_the_table_holds_every_number_of_the_module():
     assert numbers <= {row["limit"] for row in table().values()}
 
 
-def test_the_documents_have_the_numbers_of_the_table():
-    folder = ROOT / "docs" / "serving"
-    text = "".join((folder / name).read_text("utf-8") for name in ("limits.md", "privacy.md"))
-    limit = {name: row["limit"] for name, row in table().items()}
-    for sentence in (
-        rf"takes at most {limit['kept_bytes'] / 1e6:.0f} MB more",
-        r"deleted a minute after their visitor leaves",
-        r"otherwise ten minutes after",
-    ):
-        assert re.search(sentence, text), sentence
-    assert (limit["left_age"], limit["run_age"]) == (60, 600)
-
-
 FOLDER = PACKAGE / "web" / "vendor"
 PLOTLY = PACKAGE / "server" / "static" / "vendor" / "plotly-cartesian.min.js"
 FILES = [*sorted(FOLDER.glob("*.js")), PLOTLY]
