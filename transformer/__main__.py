@@ -34,6 +34,8 @@ _HELP = {
     "source_language": "of a translator of many languages, such as eng_Latn: that of the text",
     "target_language": "and the one to translate into",
     "forced_tokens": "ids of tokens to take first, whatever the network says of them",
+    "input_ids": "ids of tokens to read in place of the text",
+    "token_type_ids": "of each of these the segment, for a network that has segments",
     "interventions": "what to alter in the network, as a JSON list of the API's values",
 }
 # Formats of a saved run: option -> (description, the function that writes it).
@@ -75,7 +77,7 @@ def parser() -> Parser:
 def _option(field: dataclasses.Field[Any]) -> dict[str, Any]:
     """The argparse options of a setting of a Request."""
     told, default = _HELP[field.name], "off" if field.default is None else field.default
-    if field.name == "forced_tokens":
+    if field.name in ("forced_tokens", "input_ids", "token_type_ids"):
         return {"type": int, "nargs": "+", "default": (), "metavar": "ID", "help": told}
     if field.name == "stop":
         return {"nargs": "+", "default": (), "metavar": "TEXT", "help": told}
@@ -132,7 +134,8 @@ def _write(
 ) -> None:
     """Print the text and save its run; runs of separately read sentences are numbered. in_page: the
     model that a page holds too."""
-    parts = [request.text] if request.forced_tokens else model.reader.sentences(request.text)
+    is_whole = request.forced_tokens or request.input_ids
+    parts = [request.text] if is_whole else model.reader.sentences(request.text)
     for place, part in enumerate(parts, 1):
         end = "\n" if place == len(parts) else " "
         run = _print_text(model.stream(**settings | {"text": part}), model, end)
