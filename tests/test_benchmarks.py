@@ -57,7 +57,7 @@ def test_the_plan_for_many_visitors_starts_from_one_measurement():
         if " cores of AMD EPYC, family 26, model 2 (" in place
     )
     minutes = load["visitors"] * load["seconds"] / 60
-    text = " ".join((results.ROOT / "deploy/README.md").read_text(encoding="utf-8").split())
+    text = " ".join((results.ROOT / "docs/serving/how-many.md").read_text(encoding="utf-8").split())
     for figure in (
         f"{load['visitors']}: a text in {load['generation_median_s']:.2f} s, "
         f"a click in {1e3 * load['click_median_s']:.0f} ms (median)",

@@ -20,8 +20,8 @@ ONLINE = "# Needs the internet"  # how a block begins that is not run here
 # Each answers one question; not the README, nor what only lists.
 ENGLISH = [
     path
-    for path in DOCUMENTS
-    if not re.search(r"README(\.\w\w)?\.md$|CHANGELOG\.md$|reference/", path.as_posix())
+    for path in (*DOCUMENTS, *ROOT.glob("transformer/*/README.md"))
+    if not re.search(r"^(docs/)?README|CHANGELOG\.md$|reference/", document_name(path))
 ]
 PAGE = "http://127.0.0.1:7860"
 
