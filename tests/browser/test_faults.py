@@ -41,7 +41,7 @@ def wait_for_running(server: Server, count: int, within_s: float = IDLE_WITHIN_S
 def page(opening: Callable[..., Any], slow: Server) -> Iterator[Visit]:
     """One page for all of these; console errors about the lost server are expected."""
     with opening(may_complain=True) as open_page:
-        yield open_page(slow.url)
+        yield open_page(f"{slow.url}?engine=server")  # it is what is watched
 
 
 def wait_for_status(page: Page, part: str) -> None:

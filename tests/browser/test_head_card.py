@@ -7,12 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit import serving
 from kit.browser import Visit, held_back
 from playwright.sync_api import Locator, expect
 
 TOUR = Path(__file__).resolve().parents[2] / "transformer/server/tour.toml"
 BECAUSE = "I love 🐶 and 🍕 because"
 DECIDES = re.compile("One head of 48 decides")
+
+
+@pytest.fixture(scope="module")
+def address() -> str:
+    """Of a page whose answers are the server's, which are held back here."""
+    return f"{serving.bundled().url}?engine=server"
 
 
 def card(visit: Visit) -> Locator:
@@ -28,7 +35,7 @@ def opened(visit: Visit, link: str) -> Visit:
 
 def said(visit: Visit, name: str, **given: Any) -> Any:
     """What the server answers of the shown run."""
-    base = visit.page.url.split("#")[0]
+    base = visit.page.url.split("?")[0]
     query = {"run": visit.page.evaluate("viz.run.run"), **given}
     answer = visit.page.request.get(f"{base}resources/{name}", params=query)
     assert answer.ok, answer.text()

@@ -105,9 +105,10 @@ def opening_pages(
         language: str = "en",
         own: dict[str, Any] | None = None,
         tab: str = "Attention",
+        script: str = "",
     ) -> Visit:
-        """language: of the browser. own: settings of a new profile. tab: see
-        Visit."""
+        """language: of the browser. own: settings of a new profile, in which `script` runs first.
+        tab: see Visit."""
         if own is None:
             taken.append(windows())
             page = taken[-1].take()
@@ -115,6 +116,7 @@ def opening_pages(
         else:
             context = memory(**own)
             others.append(context)
+            context.add_init_script(script)
             page = context.new_page()
             _listen(page, complaints)
         page.set_default_timeout(WAIT_MS)

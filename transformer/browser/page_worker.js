@@ -36,17 +36,16 @@ const load = async ({ model: name, kernel, files, facts, batch }) => {
   runs.add(Object.assign(model, { frames: parsed(await unzipped(frames), said) }), facts, batch);
 };
 
+// facts: of the run or batch that is asked about, as the page has them.
 /** @type {(name: string) => (data: Data) => any} */
-const answered = (name) => (data) => {
-  const of = data.model === undefined ? data : { run: `run of ${data.model}` };
-  return questions[name](runs.itemOf(of), data, runs.rowsOf(data));
-};
+const answered =
+  (name) =>
+  ({ facts, ...data }) =>
+    questions[name](runs.itemOf(data, facts), data, runs.rowsOf(data));
 serve({
   ...Object.fromEntries(Object.keys(questions).map((name) => [name, answered(name)])),
   load,
   runs: (data, { progress, signal }) => runs.write(data, progress, signal),
   batches: (data, { progress }) => runs.readBatch(data, progress),
-  kept: ({ runs: ids }) => ({
-    kept: ids.map((/** @type {string} */ id) => runs.kept.has(id)),
-  }),
+  typed: (data) => runs.typed(data),
 });

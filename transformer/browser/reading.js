@@ -104,7 +104,7 @@ export class Reading {
     const total = activations.ids.length + ids.length;
     const { maxLen } = activations.stack;
     if (total > maxLen)
-      throw new RangeError(
+      throw new Error(
         say("at most {max_len} tokens fit this model; got {n_tokens}", {
           max_len: maxLen,
           n_tokens: total,

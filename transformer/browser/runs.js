@@ -4,6 +4,7 @@
 import { numeral, say, sayN } from "../web/messages.js";
 import { wordsOf } from "./intervention_words.js";
 import { Item, rowsOf } from "./item.js";
+import { likeliestOf } from "./questions/places.js";
 import { LIMITS, methodWords, requestOf } from "./requests.js";
 import { softmax } from "./sampling.js";
 import { Text } from "./text.js";
@@ -15,7 +16,16 @@ import { Text } from "./text.js";
  * @typedef {Record<string, any>} Data
  */
 
-const KEPT = 64; // runs and batches, the newest
+const KEPT = 8; // runs and batches, those last asked about
+const N_LIKELIEST = 10;
+const ID = "browser-"; // with 14 more signs as long as the server's, which makes the run again by its request
+
+/** @type {() => string} */
+const drawnId = () =>
+  ID +
+  Array.from(crypto.getRandomValues(new Uint8Array(7)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
 
 /** @type {Record<string, () => string>} */
 const STOPPED = {
@@ -35,30 +45,39 @@ const outcome = ({ steps, search, stopped, ids, nPrompt }, took) => {
   return [went, STOPPED[stopped]?.()].filter(Boolean).join(" ");
 };
 
+// The masks that a batch's networks are read without, where it is bare.
+/** @type {(kinds: Data[]) => any[]} */
+const withoutPadding = (kinds) =>
+  kinds.map(({ stack, kind }) => ({ type: "mask", stack, kind, without: ["padding"] }));
+
 export class Runs {
   constructor() {
     /** @type {Map<string, Item | Item[]>} runs, and the rows of batches */
     this.kept = new Map();
     /** @type {Map<string, { model: Model, facts: Data, batch: Data }>} loaded, with their stored examples */
     this.models = new Map();
-    this.count = 0;
+    /** @type {{ key: string, text: Text } | null} the text that is being typed, as far as it is read */
+    this.typing = null;
   }
 
   /** @param {string} name @param {Item | Item[]} item */
   keep(name, item) {
+    this.kept.delete(name);
     this.kept.set(name, item);
-    const others = [...this.kept.keys()].filter((key) => !key.startsWith("run of "));
-    if (others.length > KEPT) this.kept.delete(others[0]);
+    if (this.kept.size > KEPT) this.kept.delete([...this.kept.keys()][0]);
   }
 
-  // The run, or the row of a batch, that a question is about.
-  /** @param {Data} data @returns {Item} */
-  itemOf({ run, batch, row = 0 }) {
-    const item = this.kept.get(run ?? batch);
+  // The run, or the row of a batch, that a question is about, read from its facts where it is not kept; of a question
+  // about a model: its stored run.
+  /** @param {Data} data @param {Data} [facts] @returns {Item} */
+  itemOf({ run, batch, model, row = 0 }, facts = this.models.get(model)?.facts) {
+    const id = run ?? batch ?? facts?.run;
+    const item = this.kept.get(id) ?? (facts && this._read(facts));
     if (!item)
       throw new Error(
         say("This page no longer keeps this run: press the button to make it again."),
       );
+    this.keep(id, item);
     return Array.isArray(item) ? item[row] : item;
   }
 
@@ -69,17 +88,31 @@ export class Runs {
     return Array.isArray(item) ? item : [];
   }
 
-  // Take a model with its stored run, which is read here.
+  // Take a model, with the facts of its stored run and batch.
   /** @param {Model} model @param {Data} facts @param {Data} batch */
   add(model, facts, batch) {
     this.models.set(model.name, { model, facts, batch });
-    const { ids, n_prompt: nPrompt, trace_start: start, forced_tokens: forced } = facts;
-    const changes = facts.interventions.map((/** @type {any} */ change) => change.is);
-    const interventions = model.resolved(changes, [...ids.slice(0, nPrompt), ...forced]);
-    const text = new Text(model.network, { source: this._sourceOf(model, facts), interventions });
+  }
+
+  // A run or batch that was made elsewhere; null where its text would be other tokens here.
+  /** @param {Data} facts @returns {Item | Item[] | null} */
+  _read(facts) {
+    const { model } = /** @type {any} */ (this.models.get(facts.model));
+    if (facts.texts) {
+      const changes = facts.padding_hidden ? [] : withoutPadding(facts.kinds);
+      return rowsOf(model, facts.texts, facts.outputs, changes);
+    }
+    const { ids, labels, source_labels: sources, n_prompt: nPrompt, trace_start: start } = facts;
+    const source = this._sourceOf(model, facts);
+    const isSame = (/** @type {number[]} */ all, /** @type {string[]} */ named) =>
+      all.length === named.length && all.every((id, at) => model.tokenizer.label(id) === named[at]);
+    if (!isSame(ids, labels) || !isSame(source ?? [], sources)) return null;
+    const changes = facts.interventions.map((/** @type {Data} */ one) => one.is);
+    const decoded = [...ids.slice(0, nPrompt), ...facts.forced_tokens];
+    const interventions = model.resolved(changes, decoded);
+    const text = new Text(model.network, { source, interventions });
     text.read(ids.slice(start, start + model.network.last.maxLen));
-    this.keep(facts.run, new Item(model, text, facts, start));
-    this.keep(batch.batch, rowsOf(model, batch.texts, batch.outputs, []));
+    return new Item(model, text, facts, start);
   }
 
   /** @param {Model} model @param {Data} facts @returns {number[] | undefined} */
@@ -149,7 +182,7 @@ export class Runs {
     return {
       ...example, // what belongs to the model
       ...this._written(model, ids, { source, nPrompt }, probabilities),
-      ...{ run: `${(this.count += 1)} of ${model.name}`, state: "done", example: false, opening },
+      ...{ run: drawnId(), state: "done", example: false, opening },
       ...{ text, ids, stopped, trace_start: start, forced_tokens: forced },
       hidden: ids.flatMap((id, at) => (id === tokenizer.mask ? [at] : [])),
       last_read: this._lastRead(model, ids, start),
@@ -175,6 +208,35 @@ export class Runs {
     return last - Number(last > start && tokenizer.ends.has(ids[last]));
   }
 
+  // ---- a text that is being typed ----
+
+  // What follows it, as of a journey; null for no text. alter: the changes to the network. Only what is new is read.
+  /** @param {Data} data @returns {Data | null} */
+  typed({ model: name, text: given, alter = [] }) {
+    if (!given.trim()) return null;
+    const { model } = /** @type {any} */ (this.models.get(name));
+    const { network } = model;
+    const { source, ids: all } = model.prepare(given);
+    const ids = all.slice(-network.last.maxLen);
+    const key = JSON.stringify([name, source, alter]);
+    if (this.typing?.key !== key || network.last.name === "encoder") {
+      const interventions = model.resolved(alter, ids);
+      this.typing = { key, text: new Text(network, { source, interventions }) };
+    }
+    const { text } = this.typing;
+    const differs = ids.findIndex(
+      (/** @type {number} */ id, /** @type {number} */ at) => id !== text.ids[at],
+    );
+    const same = differs < 0 ? ids.length : differs;
+    text.keep(same);
+    if (same < ids.length) text.read(ids.slice(same));
+    const place = this._lastRead(model, ids, 0);
+    const logits = text.logitsAt(place);
+    const written = this._written(model, ids, { source, nPrompt: ids.length }, []);
+    const likeliest = likeliestOf(/** @type {any} */ ({ model }), logits, N_LIKELIEST);
+    return { ...written, position: place, logits, never: network.never, likeliest, next: null };
+  }
+
   // ---- a batch ----
 
   /** @param {Data} data @param {(line: Data) => void} tell */
@@ -198,11 +260,8 @@ export class Runs {
       const { ids, nPrompt } = await model.generate({ text, max_new_tokens: 64, temperature: 0 });
       outputs.push(model.textOf({ text }, ids.slice(nPrompt)));
     }
-    const alter = bare
-      ? batch.kinds.map(({ stack, kind }) => ({ type: "mask", stack, kind, without: ["padding"] }))
-      : [];
-    const rows = rowsOf(model, texts, outputs, alter);
-    const id = `${(this.count += 1)} of ${model.name}`;
+    const rows = rowsOf(model, texts, outputs, bare ? withoutPadding(batch.kinds) : []);
+    const id = drawnId();
     this.keep(id, rows);
     const lengths = rows.map(
       ({ facts }) => facts.n_text[model.config.family === "decoder" ? "decoder" : "encoder"],

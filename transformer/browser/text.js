@@ -13,7 +13,7 @@ import { Reading } from "./reading.js";
 export class Text extends Reading {
   /**
    * Read more tokens: the logits (V,) after the last; an encoder reads the whole text again.
-   * Raises RangeError, a sentence, for more tokens than the network reads at once.
+   * Raises Error, a sentence, for more tokens than the network reads at once.
    * @param {number[]} ids
    */
   read(ids) {

@@ -157,7 +157,7 @@ export type ReplyMessage =
   | { type: "ready" }
   | { type: "progress"; id: number; value: any }
   | { type: "result"; id: number; value: any }
-  | { type: "error"; id: number; message: string };
+  | { type: "error"; id: number; message: string; isFault: boolean };
 export interface WorkerPort {
   postMessage(message: ReplyMessage): void;
   onmessage: ((event: { data: CallMessage }) => any) | null;

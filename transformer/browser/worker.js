@@ -38,7 +38,8 @@ export const serve = (handlers, scope = /** @type {any} */ (globalThis)) => {
       const value = await handlers[name](data, { progress, signal: stop.signal });
       reply({ type: "result", id, value });
     } catch (error) {
-      reply({ type: "error", id, message: error.message });
+      const isFault = error.constructor !== Error; // a plain Error is a sentence
+      reply({ type: "error", id, message: error.message, isFault });
     }
     running.delete(id);
   };
@@ -58,7 +59,8 @@ export const onPage = (handlers) => ({
 });
 
 /**
- * Calls that a worker answers once it is ready. Rejects if it cannot start.
+ * Calls that a worker answers once it is ready. Rejects if it cannot start. Errors have isFault: whether the
+ * worker has failed; else they are a sentence.
  * @param {Worker} worker
  * @returns {Promise<Caller>}
  */
@@ -69,8 +71,9 @@ export const toWorker = (worker) =>
     let count = 0;
     const post = (/** @type {CallMessage} */ message) => worker.postMessage(message);
     const fail = (/** @type {string} */ message) => {
-      reject(new Error(message));
-      for (const call of waiting.values()) call.reject(new Error(message));
+      const error = Object.assign(new Error(message), { isFault: true });
+      reject(error);
+      for (const call of waiting.values()) call.reject(error);
       waiting.clear();
     };
     /** @type {Caller} */
@@ -101,7 +104,7 @@ export const toWorker = (worker) =>
       if (reply.type === "progress") return call?.progress(reply.value);
       waiting.delete(reply.id);
       if (reply.type === "result") call?.resolve(reply.value);
-      else call?.reject(new Error(reply.message));
+      else call?.reject(Object.assign(new Error(reply.message), { isFault: reply.isFault }));
     };
   });
 

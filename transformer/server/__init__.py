@@ -24,6 +24,8 @@ from transformer.server.classes import Classes
 from transformer.server.errors import HANDLERS
 from transformer.server.guard import API, RESOURCES, Guard
 from transformer.server.http_server import Server, url_of, watched
+from transformer.server.in_browser import PREFIX as WEIGHTS_PREFIX
+from transformer.server.in_browser import InBrowser
 from transformer.server.lessons import teacher_routes
 from transformer.server.limits import MAX_TRAININGS, MAX_WAITING
 from transformer.server.modules import MODULES
@@ -141,7 +143,10 @@ async def application(
     app.mount(f"/{MODULES_PREFIX.rstrip('/')}", MODULES)
     host, port = bound.getsockname()[:2] if bound else (None, None)
     app.include_router(class_routes(classes), prefix=f"{RESOURCES}/class")
+    in_browser = InBrowser(service)
+    app.mount(f"/{WEIGHTS_PREFIX.rstrip('/')}", in_browser)
     questions = {
+        "engine": in_browser.engine,
         "code": code_maker(host, port, root), "show_step": step_shower(service, classes),
         "class_text": text_taker(service, classes), "offline_page": page_maker(service),
     }  # fmt: skip

@@ -73,7 +73,7 @@ OPEN = (
     *(f"{API}/{name}" for name in ("queue/join", "queue/data", "cancel", "reset")),
 )  # fmt: skip
 OPEN_BELOW = tuple(
-    f"{path}/" for path in ("/lessons", "/class", "/modules", f"{API}/call", RESOURCES)
+    f"{path}/" for path in ("/lessons", "/class", "/modules", "/weights", f"{API}/call", RESOURCES)
 )
 OURS = str(Path(__file__).resolve().parent.parent)
 # The language in a request's query; see server/static/header.js.

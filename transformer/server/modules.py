@@ -5,9 +5,10 @@ transformer/views/attention/attention.js; views of other folders are served as v
 all of them together, so that what an address answers never changes, and relative imports stay among
 files of one version. The page itself takes two: PAGE, its scripts, and STYLE, all its style sheets;
 apart they would be a hundred requests before the first picture. LATER are the scripts of the views
-of other tabs than the first, which come when one is opened, and what is opened by a button. PHONE
-is all that the page of a class's phones takes. Each has the sentences that it says: in every
-language it is a file of its own.
+of other tabs than the first, which come when one is opened, and what is opened by a button. ENGINE
+starts the network in the browser, and WORKER is that network. PHONE is all that the page of a
+class's phones takes. Each but WORKER has the sentences that it says: in every language it is a file
+of its own.
 """
 
 from __future__ import annotations
@@ -47,6 +48,10 @@ PAGE = "server/static/page.js"  # a bundle of MAIN and of all that is mounted as
 PANEL = "web/view.js"  # of views without a script
 LATER = "server/static/later.js"  # mounted when another tab is first opened
 OPENED = ("server/static/class.js", "server/static/code.js")  # of LATER, by buttons
+ENGINE = "server/static/engine.js"  # begins with BESIDE, once the page has opened
+BESIDE = "browser/page/beside.js"
+WORKER = "server/static/worker.js"  # a bundle of IN_WORKER
+IN_WORKER = "browser/page_worker.js"
 PHONE = "server/static/phone.js"
 STYLE = "server/static/style.css"
 # What components share, before their own.
@@ -109,7 +114,9 @@ class Modules:
     @cached_property
     def assets(self) -> dict[str, Asset]:
         """By path in the package, with "/"."""
-        return self._files | _bundles(self.scripts) | {STYLE: _style_of(self._files)}
+        worker = bundle(IN_WORKER) if IN_WORKER in self._files else ""
+        apart = {WORKER: Asset(plain=worker.encode(), type=TYPES[".js"])}
+        return self._files | _bundles(self.scripts) | {STYLE: _style_of(self._files)} | apart
 
     @cached_property
     def scripts(self) -> dict[str, Script]:
@@ -202,7 +209,7 @@ class Script(NamedTuple):
 
 def _scripts_of(files: Mapping[str, Asset]) -> dict[str, Script]:
     """PAGE and LATER: MAIN, where there is one, and every module with a `mount`, and what they
-    import, each once; and PHONE."""
+    import, each once; ENGINE; and PHONE."""
 
     def read(name: str) -> str:
         return files[name].plain.decode()
@@ -217,11 +224,13 @@ def _scripts_of(files: Mapping[str, Asset]) -> dict[str, Script]:
     opened = [name for name in OPENED if name in files]
     page = made(*first)
     later = made(*filter(is_later, mounted), *opened, base="page", held=held)
+    engine = made(BESIDE, base="page", held=held) if BESIDE in files else ""
     phone = made(PHONE) if PHONE in files else ""
-    now, on_phone = _said_by(map(read, held)), _said_by([phone])
+    now, on_phone, of_engine = (_said_by(one) for one in (map(read, held), [phone], [engine]))
     return {
         PAGE: Script(page, lambda known: known & now),
         LATER: Script(later, lambda known: known - now),
+        ENGINE: Script(engine, lambda known: known & of_engine - now),
         PHONE: Script(phone, lambda known: known & on_phone),
     }
 

@@ -194,10 +194,14 @@ def is_offered(text: str, models: Iterable[Model]) -> bool:
     """
     if not isinstance(text, str):
         raise ValueError(f"the text must be a string; got {type(text).__name__}")
+    return not text.strip() or any(text in texts for texts in offered_texts(models))
+
+
+def offered_texts(models: Iterable[Model]) -> tuple[set[str], set[str]]:
+    """The texts of these models' examples, and their batches, a text a line."""
     examples = [example_of(model) for model in models]
-    offered = {text for example in examples for text in (example.text, *example.suggestions)}
-    batches = {"\n".join(example.batch) for example in examples}
-    return not text.strip() or text in offered or text in batches
+    texts = {text for example in examples for text in (example.text, *example.suggestions)}
+    return texts, {"\n".join(example.batch) for example in examples}
 
 
 def _fitting(model: Model, text: str) -> str:

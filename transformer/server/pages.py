@@ -26,8 +26,9 @@ from transformer.messages.templates import glossary_element, json_in_script, tra
 from transformer.server.errors import CLOSED, Refused
 from transformer.server.fields import cards, fields_schema
 from transformer.server.guard import API, GRADIO, GRADIO_FILE, TOOLS, path_of
+from transformer.server.in_browser import offered_names
 from transformer.server.lessons import offered
-from transformer.server.modules import LATER, MODULES, PAGE, STYLE, Asset, in_language
+from transformer.server.modules import ENGINE, LATER, MODULES, PAGE, STYLE, Asset, in_language
 from transformer.server.page import TITLE, build
 from transformer.server.page_models import first_controls
 from transformer.server.page_runs import example_facts, first_head
@@ -80,6 +81,7 @@ class Pages:
         self._schema = {
             "cards": cards(service.models),
             "lessons": offered(service.models),
+            "in_browser": offered_names(service),
             "controls": first_controls(next(iter(service.models.values()))),
         }
         self._first_look = first_look(service)
@@ -99,14 +101,18 @@ class Pages:
         files = GRADIO_FILES.findall(GRADIO_PAGE.read_text("utf-8"))
         if len(files) != 2:
             raise RuntimeError(f"Gradio's page has one script and one style sheet; got {files}")
-        script, later = (in_language(MODULES.address(name), language()) for name in (PAGE, LATER))
+        bundles = {"page": PAGE, "later": LATER, "engine": ENGINE}
+        scripts = {
+            name: f"./{in_language(MODULES.address(file), language())}"
+            for name, file in bundles.items()
+        }
         parts = {
             **{name: html.escape(text) for name, text in self._first_look.items()},
             "tag": catalogue(language()).tag,
             "base": self._base,
             "title": html.escape(say(TITLE)),
             "config": json_in_script(config),
-            "imports": json.dumps({"imports": {"page": f"./{script}", "later": f"./{later}"}}),
+            "imports": json.dumps({"imports": scripts}),
             "schema": json_in_script(fields_schema() | self._schema),
             "glossary": glossary_element(language()),
             "plotly": MODULES.address(PLOTLY_JS),

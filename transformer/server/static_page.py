@@ -17,7 +17,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
@@ -31,10 +30,11 @@ from transformer.messages.templates import glossary, json_in_script, script_cata
 from transformer.runs.head_data import head_view
 from transformer.runs.run import Run
 from transformer.server.fields import SETTINGS, cards, fields_schema, request_of_run
+from transformer.server.in_browser import KERNEL, model_files, versioned
 from transformer.server.lessons import lesson, lesson_of, lessons, offered
 from transformer.server.modules import LATER, MODULES, PAGE, SENTENCES, STYLE
 from transformer.server.page import build
-from transformer.server.page_models import example_of, first_controls, model_card
+from transformer.server.page_models import first_controls, model_card, offered_texts
 from transformer.server.page_runs import run_facts
 from transformer.server.presses import example_page
 from transformer.server.resources import answer, written
@@ -43,7 +43,6 @@ from transformer.server.store import RUNS
 from transformer.views.declaration import Answer
 from transformer.views.export import MAX_EXPORT_BYTES, file_name
 from transformer.views.export.bundle import bundle, read_module, read_style
-from transformer.views.frames import frames_of
 from transformer.views.registry import PICTURES, VIEWS
 
 TEMPLATE = "browser/page/page.html"
@@ -51,7 +50,6 @@ START, WORKER = "browser/page/start.js", "browser/page_worker.js"
 ONE_FILE = "browser/page/one_file.js"  # opens it
 EVENTS = "browser/page/events.js"  # is no file
 PAGE_STYLE = "browser/page/page.css"
-KERNEL = Path(__file__).parent.parent / "browser" / "kernel.wasm"
 PLOTLY = "server/static/vendor/plotly-cartesian.min.js"
 SPOKEN = "speak(globalThis.spoken.words);\n"  # in place of a language's sentences
 MOUNTED = re.compile(r'import\("(\w+)"\)\]\).*?modules\["([^"]+)"\]\.(mount[.\w]*)', re.DOTALL)
@@ -68,7 +66,6 @@ LEARN = mark(
     "Training a network, a class, a checkpoint or a corpus of your own need a server. "
     "Its page is the same: make run starts it."
 )
-READ = ("config.json", "tokenizer.json", "model-*.safetensors")  # of a checkpoint, by the browser
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 ALPHABET = bytes(one for one in range(33, 127) if chr(one) not in '<&"')  # safe in a script
 
@@ -79,9 +76,9 @@ class Page:
     def __init__(self, models: Sequence[Model]) -> None:
         self.service = Service(models, trainings=0)
         self._models = self.service.models
-        with said_later() as sentences, TemporaryDirectory() as scratch:
+        with said_later() as sentences:
             self._config = asyncio.run(_config_of(self.service))
-            self._weights = dict(self._model_files(Path(scratch)))
+            self._weights = dict(self._model_files())
             site = self._written(self._parts())
         self._sentences = frozenset(sentences)
         self._files = self._code | self._said(site, self._sentences)
@@ -101,7 +98,7 @@ class Page:
         imports = {"page": PAGE, "later": LATER, "start": START}
         door = f'<script type="importmap">{json.dumps({"imports": _relative(imports)})}</script>\n'
         door += f'<link rel="stylesheet" href="{STYLE}">'
-        opens = read_module("browser/page/folder.js")
+        opens = bundle("browser/page/folder.js")
         page = self._page(door, f'<script type="module">\n{opens}</script>')
         (folder / "index.html").write_text(page, encoding="utf-8")
         return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -213,7 +210,7 @@ class Page:
             for name in ("headline", "card", "table"):
                 shown = page["controls"][name]
                 shown["value"] = "" if name == "card" else _html_of(shown["value"])
-        examples = [example_of(model) for model in self._models.values()]
+        texts, batches = offered_texts(self._models.values())
         return {
             "layout": _layout_of(self._config, typed),
             "models": {
@@ -227,18 +224,10 @@ class Page:
                 }
                 for name, page in pages.items()
             },
-            "offered": sorted({text for one in examples for text in (one.text, *one.suggestions)}),
-            "batches": sorted({"\n".join(one.batch) for one in examples}),
+            "offered": sorted(texts),
+            "batches": sorted(batches),
             "answers": self._first_answers(pages),
         }
-
-    def _frames(self, name: str) -> dict[str, Any]:
-        service = self.service
-        run_key, batch_key = service.example(name)
-        run, batch = service.store.run(run_key), service.store.batch(batch_key)
-        if run.config.head == "tokens":
-            run = service.queries.with_lens(run)
-        return frames_of(service.queries, run, batch)
 
     def _written(self, parts: Mapping[str, Any], names: Mapping[str, str] = NOTHING) -> bytes:
         """As JSON; ids of stored runs, which are drawn anew each time, become names. names: of
@@ -284,17 +273,11 @@ class Page:
                 "decks": {one: lesson(self.service, {"name": one}) for one in names},
             }
 
-    def _model_files(self, scratch: Path) -> Iterator[tuple[str, bytes]]:
-        """The checkpoints in this project's format, in files of less than 10 MB, and their frames.
-        A folder's name changes with its weights: so a browser can keep them for ever."""
-        for name, model in self._models.items():
-            model.save(scratch / name, dtype="float16")
-            paths = [path for one in READ for path in sorted((scratch / name).glob(one))]
-            contents = {path.name: path.read_bytes() for path in paths}
-            contents["frames.json.gz"] = _zipped(_json(self._frames(name)))
-            version = hashlib.sha256(b"".join(contents.values())).hexdigest()[:8]
-            for file, content in contents.items():
-                yield f"models/{name}/{version}/{file}", content
+    def _model_files(self) -> Iterator[tuple[str, bytes]]:
+        for name in self._models:
+            files = model_files(self.service, name, dtype="float16")
+            for address, content in versioned(name, files).items():
+                yield f"models/{address}", content
 
 
 async def _config_of(service: Service) -> dict[str, Any]:

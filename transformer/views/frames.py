@@ -49,10 +49,13 @@ TWO = ["", ""]  # labels
 NUMBERS = ("x", "y", "z", "text", "customdata", "hovertext")  # of a trace
 
 
-def frames_of(models: ModelQueries, run: Run, batch: Batch) -> dict[str, Any]:
+def frames_of(
+    models: ModelQueries, run: Run, batch: Batch, *, measure: bool = True
+) -> dict[str, Any]:
     """By name; and the whole answers of questions about the network alone.
 
-    run: with its lens, where its network predicts tokens.
+    run: with its lens, where its network predicts tokens. measure: measure now what each broken
+    idea costs, see `breaks.answer_broken`.
     """
     stack, kind = run.trace.kinds()[-1]
     return {
@@ -61,7 +64,7 @@ def frames_of(models: ModelQueries, run: Run, batch: Batch) -> dict[str, Any]:
         **answer_columns(run, stack=stack, kind=kind),
         **{name: _bare(figure) for name, figure in _figures(models, run, batch)},
         "architecture": _plain(answer_architecture(run)),
-        "broken": answer_broken(models, run.model, measure=True),
+        "broken": answer_broken(models, run.model, measure=measure),
         "teaching": TEACHING.get(run.config.family),
     }
 

@@ -99,6 +99,8 @@ export const SESSION = "x-session"; // the header that carries the session's nam
 
 /** @type {(ms: number) => Promise<void>} */
 export const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+// Work that can wait until the page is idle.
+export const whenIdle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 200));
 // Post an object to the server; more: of fetch.
 /** @type {(name: string, data: object, more?: { signal?: AbortSignal, headers?: Record<string, string> }) => Promise<Response>} */
 export const post = (name, data, { signal: aborts, headers } = {}) =>
@@ -151,7 +153,8 @@ const send = async (name, data) => {
       ? post(name, data, { headers })
       : fetch(`resources/${name}${askedIn(query, LANGUAGE)}`, { headers });
   const answer = await asked.catch(() => {
-    throw new Error(say("The server did not answer; is it still running?"));
+    const says = say("The server did not answer; is it still running?");
+    throw Object.assign(new Error(says), { isSilent: true });
   });
   if (!answer.ok) {
     const after = 1000 * Number(answer.headers.get("retry-after"));
@@ -165,25 +168,44 @@ const send = async (name, data) => {
 /** @typedef {Record<string, (data: any, signal?: AbortSignal) => any>} Answers by endpoint */
 /** @type {Answers | null} */
 let own = null;
-// Answer requests in the page itself: for a page without a server.
-/** @type {(answers: Answers) => void} */
-export const answerFrom = (answers) => void (own = answers);
-// What answers an endpoint in the page itself; null if a server does. Refuses what only a server can answer.
-/** @type {(name: string) => Answers[string] | null} */
-export const answeredHere = (name) => {
-  if (own && !own[name]) throw new Error(NEEDS_SERVER);
-  return own?.[name] ?? null;
+/** @type {((name: string, data: any) => boolean) | null} */
+let isCovered = null;
+// Answer requests in the page itself. covers: beside a server, whether one is answered here now; null: there is no server.
+/** @type {(answers: Answers, covers?: typeof isCovered) => void} */
+export const answerFrom = (answers, covers = null) => void ([own, isCovered] = [answers, covers]);
+export const hasServer = () => own === null || isCovered !== null;
+// What answers a request in the page itself; null if a server does. Refuses what only a server can answer.
+/** @type {(name: string, data?: any) => Answers[string] | null} */
+export const answeredHere = (name, data = {}) => {
+  const answer = own?.[name];
+  if (!answer && !hasServer()) throw new Error(NEEDS_SERVER);
+  return answer && (!isCovered || isCovered(name, data)) ? answer : null;
 };
-
-export const hasServer = () => own === null;
 
 /** @type {(name: string, data: any) => Promise<any>} */
 const reply = async (name, data) => {
-  const here = answeredHere(name);
-  if (here) return here(data);
+  const here = answeredHere(name, data);
+  if (!here) return fromServer(name, data);
+  try {
+    return await here(data);
+  } catch (error) {
+    if (!hasServer()) throw error;
+    return fromServer(name, data).catch((refused) => {
+      throw refused.isSilent ? error : refused;
+    });
+  }
+};
+// Whether a run or a batch was made in this page, so that a server does not have it; see browser/runs.js.
+/** @type {(data: any) => boolean} */
+const isOfPage = ({ run, other, batch }) =>
+  [run, other, batch].some((id) => String(id ?? "").startsWith("browser-"));
+
+// The server's answer to a question; isSilent is set in the Error of a server that does not answer.
+/** @type {(name: string, data: any) => Promise<any>} */
+export const fromServer = async (name, data) => {
   const made = requestsFor(data);
   const giveUp = Date.now() + BUSY_MS;
-  for (let times = 0; ;) {
+  for (let times = isOfPage(data) ? 1 : 0; ;) {
     try {
       return await send(name, times && made ? { ...data, made } : data);
     } catch (error) {

@@ -14,12 +14,13 @@ const source = globalThis.document?.getElementById("view-schema");
  * @property {Record<string, string>} dark the dark theme's colour for each colour of a figure
  * @property {any[]} cards of the tour
  * @property {string[]} lessons their names
+ * @property {string[]} in_browser models that may be computed in this browser, where there is a server
  * @property {Record<string, any>} controls what Gradio's boxes and settings hold at first
  */
 /** @type {Declared} */
 export const declared = {
   ...{ request: {}, page: {}, dark: {}, controls: {} },
-  ...{ settings: [], views: [], cards: [], lessons: [] },
+  ...{ settings: [], views: [], cards: [], lessons: [], in_browser: [] },
   ...JSON.parse(source?.textContent ?? "{}"),
 };
 export const views = declared.views;

@@ -15,8 +15,10 @@ export const TOO_LONG = say(
 );
 
 const EMBED = "embed"; // how the page is shown, whatever it shows
+const ENGINE = "engine"; // "server": nothing is computed in the browser
+const APART = ["view", EMBED, ENGINE]; // of the state
 /** @type {(name: string) => boolean} */
-const isOwn = (name) => !name.startsWith("__") && name !== "view" && name !== EMBED; // else the framework's
+const isOwn = (name) => !name.startsWith("__") && !APART.includes(name); // else the framework's
 /** @type {(text: string) => [string, string][]} */
 const named = (text) => [...new URLSearchParams(text)];
 // Whether a query string holds any field of the page's state.
@@ -31,6 +33,8 @@ const queryText = (pairs) => new URLSearchParams(pairs).toString().replace(/=(?=
 // Whether a query string asks for the page without its frame, and the query string without that.
 /** @type {(search: string) => boolean} */
 export const isEmbedded = (search) => new URLSearchParams(search).has(EMBED);
+/** @type {(search: string) => boolean} */
+export const asksForServer = (search) => new URLSearchParams(search).get(ENGINE) === "server";
 /** @type {(search: string) => string} */
 export const withoutEmbed = (search) => {
   const rest = queryText(named(search).filter(([name]) => name !== EMBED));

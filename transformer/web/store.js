@@ -99,6 +99,8 @@ export const page = reactive({
   batch: /** @type {Batch} */ (/** @type {unknown} */ (null)),
   opening: /** @type {any} */ (null), // the state that is being opened, see server/static/link.js
   writing: /** @type {any} */ (null), // the text as far as it is written, while it is
+  typing: false, // whether the box for the visitor's text is open
+  inBrowser: /** @type {string[]} */ ([]), // models whose network runs in this browser now
   status: { kind: "done", text: "", rev: 0 }, // one line; kind: "busy", "done" or "error"
   query: /** @type {Query} */ (/** @type {unknown} */ (null)),
   key: /** @type {Query | null} */ (null), // the key whose weight is asked about

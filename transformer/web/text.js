@@ -53,9 +53,10 @@ export const wordStart = (labels, place, special = page.run.special) => {
 const OPENS = /^["'“‘«([]+/u; // what is before a word is not part of it
 const ENDS_WORD = /[.,:;!?…]$/u;
 // A label that may follow the token at a place, with the word that it goes on with, if it does.
-/** @type {(token: {label: string, joins: boolean}, place: number) => string} */
-export const beginning = ({ label, joins }, place) => {
-  const { labels, special, stack } = page.run;
+// text: the shown run's, or another with its facts.
+/** @type {(token: {label: string, joins: boolean}, place: number, text?: {labels: string[], special: number[], stack: string}) => string} */
+export const beginning = ({ label, joins }, place, text = page.run) => {
+  const { labels, special, stack } = text;
   if (stack === "encoder" || !joins) return label.replace(WORD, "") || label;
   const first = wordStart(labels, place);
   const isWord = first < place || !place || WORD.test(labels[place]) || special.includes(place - 1);

@@ -2,7 +2,7 @@
 
 import { signal } from "../../web/preact.js";
 import { say } from "../../web/messages.js";
-import { showWaiting } from "../../web/store.js";
+import { page as state, showWaiting } from "../../web/store.js";
 import { toWorker } from "../worker.js";
 
 /** @typedef {Record<string, any>} Data */
@@ -28,12 +28,28 @@ export class Engine {
     /** @type {Promise<import("../types.d.ts").Caller> | null} */
     this.caller = null;
     this.ends = new AbortController();
+    this.worker = WORKER;
+    this.isWriting = false;
+    this.isOver = false; // a fault has ended it
   }
 
+  // Raises Error: a sentence, or with isFault where the engine has failed, which ends it.
   /** @param {string} name @param {Data} data @param {{ progress?: (line: any) => void, signal?: AbortSignal }} [more] */
   async _call(name, data, more = {}) {
-    this.caller ??= toWorker(new Worker(this.door.address(WORKER)));
-    return (await this.caller).call(name, data, more);
+    try {
+      this.caller ??= toWorker(new Worker(this.door.address(WORKER)));
+      return await (await this.caller).call(name, data, more);
+    } catch (error) {
+      if (error.isFault) this._end();
+      throw error;
+    }
+  }
+
+  async _end() {
+    this.isOver = true;
+    state.inBrowser = [];
+    const caller = await this.caller?.catch(() => null);
+    caller?.end();
   }
 
   // Load a model's weights, once. Raises Error, a sentence, where memory lacks.
@@ -82,6 +98,7 @@ export class Engine {
         batch: page.batch,
       };
       await this._call("load", data);
+      state.inBrowser = [...state.inBrowser, model];
     } finally {
       loading.value = null;
     }
@@ -94,7 +111,7 @@ export class Engine {
     return this._call(name, data);
   }
 
-  // The lines of a press, as they come; signal: ends it.
+  // The lines of a press, as they come; signal: ends it. What the engine refuses is a line, as the server's.
   /** @param {string} model @param {string} name @param {Data} data @param {AbortSignal} [ends] */
   async *lines(model, name, data, ends) {
     if (!this.loaded.has(model))
@@ -106,11 +123,19 @@ export class Engine {
     let isOver = false;
     const line = (/** @type {any} */ one) => (lines.push(one), wake());
     this.ends = new AbortController();
+    this.isWriting = true;
     const signalOfBoth = AbortSignal.any([this.ends.signal, ...(ends ? [ends] : [])]);
-    const over = this._call(name, data, { progress: line, signal: signalOfBoth }).finally(() => {
-      isOver = true;
-      wake();
-    });
+    const over = this._call(name, data, { progress: line, signal: signalOfBoth })
+      .catch((error) => {
+        if (error.isFault) throw error;
+        line({ status: { kind: "error", text: error.message }, running: false, isRefused: true });
+      })
+      .finally(() => {
+        isOver = true;
+        this.isWriting = false;
+        wake();
+      });
+    over.catch(() => {}); // it is awaited below, if the lines are read to their end
     for (;;) {
       while (lines.length) yield lines.shift();
       if (isOver) break;

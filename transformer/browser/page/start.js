@@ -1,13 +1,13 @@
 // A page without a server: the layout of the server's page, and its questions, which the network in this browser answers.
 
-import { answerFrom } from "../../web/ask.js";
+import { answerFrom, whenIdle } from "../../web/ask.js";
 import { html, render } from "../../web/preact.js";
-import { declared, oneOf } from "../../web/declared.js";
+import { declared } from "../../web/declared.js";
 import { say } from "../../web/messages.js";
 import { loadPlotly, takePlotlyFrom } from "../../web/plots.js";
 import { said } from "../../web/later.js";
 import { unzipped } from "./packed.js";
-import { QUESTIONS } from "../questions/names.js";
+import { answersOf } from "./answers.js";
 import { Engine, loading } from "./engine.js";
 import { events } from "./events.js";
 import { pageOf } from "./layout.js";
@@ -32,13 +32,11 @@ const site = JSON.parse(door.text, (_, value) => {
 
 // ---- the answers ----
 
+for (const [name, { page }] of Object.entries(/** @type {Data} */ (site.models)))
+  page.controls.card.value = spoken.cards[name];
 const engine = new Engine(door, site.models);
 const first = declared.controls.model;
-
-// The model of a run or a batch is in its id.
-/** @type {(data: Data) => string} */
-const modelOf = ({ run, batch, model, runs = [] }) =>
-  model ?? String(run ?? batch ?? runs[0] ?? "").split(" of ")[1] ?? first;
+const answers = answersOf(engine, first, [...site.offered, ...site.batches]);
 
 // A question without what it leaves to its defaults, whatever their order.
 /** @type {(name: string, data: Data) => string} */
@@ -51,42 +49,16 @@ const keyOf = (name, data) =>
   ]);
 /** @type {Map<string, any>} answers about the run that the page opens with */
 const stored = new Map(site.answers.map(([name, data, answer]) => [keyOf(name, data), answer]));
-
 /** @type {(name: string) => (data: Data) => any} */
-const asked = (name) => (data) =>
-  stored.get(keyOf(name, data)) ?? engine.ask(modelOf(data), name, data);
-
-// What of the boxes is the visitor's own.
-/** @type {(typed: Record<string, string>) => Record<string, string>} */
-const ownOf = (typed) =>
-  Object.fromEntries(
-    Object.entries(typed).filter(
-      ([, text]) => text.trim() && !site.offered.includes(text) && !site.batches.includes(text),
-    ),
-  );
-async function* examples(/** @type {Data} */ { model, typed }) {
-  const names = Object.keys(site.models);
-  const problems = [];
-  try {
-    if (model !== null) oneOf("model", model, names);
-  } catch (error) {
-    problems.push(error.message);
-  }
-  const name = names.includes(model) ? model : first;
-  const { page } = site.models[name];
-  const controls = { ...page.controls, card: { ...page.controls.card, value: spoken.cards[name] } };
-  yield { example: { ...page, controls, problems, own: ownOf(typed) } };
-}
-/** @type {(name: string) => (data: Data, ends?: AbortSignal) => AsyncGenerator<any>} */
-const pressed = (name) => (data, ends) => engine.lines(data.model, name, data, ends);
+const storedOr = (name) => (data) => stored.get(keyOf(name, data)) ?? answers[name](data);
+const names = new Set(site.answers.map(([name]) => name));
 
 answerFrom({
-  ...Object.fromEntries(QUESTIONS.map((name) => [name, asked(name)])),
-  ...{ examples, runs: pressed("runs"), batches: pressed("batches") },
-  stop: () => engine.stop(),
+  ...answers,
+  ...Object.fromEntries([...names].map((name) => [name, storedOr(name)])),
   leave: () => null,
   metrics: () => null, // no page says anything about heads then
-  kept: ({ runs }) => engine.ask(modelOf({ runs }), "kept", { runs }),
+  kept: ({ runs }) => ({ kept: runs.map(() => true) }), // what the page shows it can read again
   lessons: () => ({ lessons: spoken.lessons }),
   lesson: ({ name }) => spoken.decks[name],
 });
@@ -111,7 +83,6 @@ const place = /** @type {Element} */ (document.querySelector("gradio-app"));
 render(html`<${Loading} />${pageOf(site.layout, events)}`, place);
 // Once the first picture stands, the weights come, and what else the page may ask for.
 const laterScripts = "later"; // of the page's import map
-const whenIdle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 200));
 whenIdle(async () => {
   await engine.load(first).catch(() => {});
   await import(laterScripts);

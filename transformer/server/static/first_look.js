@@ -1,11 +1,15 @@
 // The parts that a visitor sees first. Each is drawn in page.html's first look as soon as the page's scripts have
 // come, and moves to its place once Gradio has laid out the page, all of them in one frame.
 
+import { signal } from "../../web/preact.js";
+
 /** @typedef {import("../../web/store.js").Mounted} Mounted */
 /** @typedef {{ element: Element, moves: (place: Mounted) => void, place: Mounted | null }} Part */
 
 /** @type {Map<string, Part>} */
 const parts = new Map(); // by the id of its element
+
+export const isPlaced = signal(false); // whether Gradio has laid out the page
 
 // What Gradio will give to a component's script, from the description of the page.
 /** @type {(name: string) => any} */
@@ -51,6 +55,7 @@ export const place = (name, mount, given) => {
     one.moves(/** @type {Mounted} */ (one.place));
   }
   parts.clear();
+  isPlaced.value = true;
   document.querySelector("#first-look:not(.opens)")?.classList.add("opened");
 };
 

@@ -5,15 +5,17 @@ import { isOpening, reopen } from "./link.js";
 import "../../web/runs.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
 import "../../web/selection.js";
-import { SESSION, VISIT, answeredHere, session, storage } from "../../web/ask.js";
+import { SESSION, VISIT, hasServer, session, storage, whenIdle } from "../../web/ask.js";
+import { declared } from "../../web/declared.js";
 import { controls, page, setQuery, emit, showWaiting } from "../../web/store.js";
 import { bindField, fields, setFields } from "../../web/fields.js";
 import { openTab, tabWanted, typed } from "./gradio.js";
 import { BACK, isConnectionLost } from "./presses.js";
 import { followPointer } from "../../web/pointer.js";
-import { isEmbedded, withoutEmbed } from "../../web/link_text.js";
+import { asksForServer, isEmbedded, withoutEmbed } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { useDocument } from "../../web/part.js";
+import { isPlaced } from "./first_look.js";
 import { useFocus } from "./focus.js";
 import { TermTip } from "./terms.js";
 
@@ -30,7 +32,7 @@ window.onpagehide = () => {
   if (lost || isMoving || isUnfinished())
     storage?.setItem(KEPT, JSON.stringify({ typed: typed(), lost }));
   storage?.setItem(VISIT, session);
-  if (!lost && !isMoving && !answeredHere("leave")) {
+  if (!lost && !isMoving && hasServer()) {
     const headers = { [SESSION]: session };
     fetch("leave", { method: "POST", headers, keepalive: true }).catch(() => {});
   }
@@ -53,6 +55,27 @@ if (kept?.lost) {
     if (isOpening() || !page.run) return;
     queueMicrotask(() => stop());
     setTimeout(showWaiting, 0, BACK); // after what the run itself says
+  });
+}
+
+// ---- the network in this browser: begun once the page has opened and nothing else is to be done ----
+
+const LEAST_GB = 4; // of memory
+const mayLoadNetwork = () => {
+  const { connection, deviceMemory = LEAST_GB } = /** @type {any} */ (navigator);
+  const isSmall = connection?.saveData || deviceMemory < LEAST_GB;
+  return declared.in_browser.length > 0 && !isSmall && !asksForServer(window.location.search);
+};
+const begin = async () => {
+  const network = "engine"; // of the import map
+  const { modules } = await import(network);
+  modules["browser/page/beside.js"].start();
+};
+if (mayLoadNetwork()) {
+  const stop = effect(() => {
+    if (!isPlaced.value || isOpening() || !page.run) return;
+    queueMicrotask(() => stop());
+    whenIdle(() => void begin().catch(() => {})); // the server answers
   });
 }
 

@@ -2,7 +2,7 @@
 // under way at a time, and one of batches: a new press ends the one before, and an example both. The answer is lines of
 // JSON, see server/presses.py.
 
-import { answeredHere, pause, post, refusal } from "../../web/ask.js";
+import { answeredHere, hasServer, pause, post, refusal } from "../../web/ask.js";
 import { resetFields } from "../../web/fields.js";
 import { effect } from "../../web/preact.js";
 import { declared } from "../../web/declared.js";
@@ -137,8 +137,14 @@ const read = async (lines, take) => {
 
 /** @type {(name: string, data: object, signal: AbortSignal, take: (line: Line) => void) => Promise<string>} */
 const problemOf = async (name, data, signal, take) => {
-  const here = answeredHere(name);
-  if (here) return read(here(data, signal), take).catch(({ message }) => message);
+  const here = answeredHere(name, data);
+  if (here) {
+    const isFailed = (/** @type {any} */ error) => error.isFault && hasServer();
+    const problem = await read(here(data, signal), take).catch((error) =>
+      isFailed(error) ? null : error.message,
+    );
+    if (problem !== null) return problem;
+  }
   const answer = await heard(post(name, data, { signal })).catch(() => null);
   if (!answer) return LOST;
   return answer.ok ? read(linesOf(/** @type {any} */ (answer.body)), take) : refusal(answer);

@@ -20,6 +20,7 @@ const OwnText = () => {
   const button = useRef(/** @type {any} */ (null));
   useLayoutEffect(() => {
     document.body.classList.toggle("writing", isOpen);
+    page.typing = isOpen;
     if (isOpen) focusText();
   }, [isOpen]);
   // It closes once its text is shown; a refused one, or one that was typed meanwhile, stays in sight.

@@ -12,9 +12,16 @@ import {
   predicts,
   reactive,
 } from "../../web/store.js";
-import { askOnce } from "../../web/ask.js";
+import { ask, askOnce } from "../../web/ask.js";
 import { cardState } from "../../web/card.js";
-import { branchAt, pastRuns, generates, headWords, isAblated } from "../../web/runs.js";
+import {
+  branchAt,
+  pastRuns,
+  generates,
+  headWords,
+  interventions,
+  isAblated,
+} from "../../web/runs.js";
 import { capital, percentText, say, sayN, wholeText } from "../../web/messages.js";
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
 import { effect, html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
@@ -136,11 +143,11 @@ export const tokenInWords = (token, probability, { isNext, canBranch }) => {
     : say("{token}, {probability}", values);
 };
 
-// place: of the token before it. own, drawn: its probability by the network and with the settings; without:
-// by the network without the head.
-const Bar = ({ token, place, own, drawn, without, step, isCurrent }) => {
+// answer: which it is of. own, drawn: its probability by the network and with the settings; without: by the network
+// without the head.
+const Bar = ({ token, answer, own, drawn, without, step, isCurrent }) => {
   const { id, isNext } = token;
-  const word = beginning(token, place);
+  const word = beginning(token, answer.position, answer.labels && answer);
   const inWords = (network, sampled) => {
     const [first, second] = [network, sampled].map((p) => percentText(p));
     return first === second ? first : `${first} → ${second}`;
@@ -185,6 +192,16 @@ export const countInWords = (settings, count, { logits }) => {
   );
 };
 
+// What follows the text that is being typed, where this browser has the network; null while none is typed.
+const useTyped = (part) => {
+  const { text, model } = controls;
+  const isTyped = page.typing && page.run?.model === model && page.run.text !== text;
+  const alter = interventions();
+  const wanted = isTyped && predicts() && page.inBrowser.includes(model) && { model, text, alter };
+  const found = useAnswer(part, (data) => ask("typed", data).catch(() => null), wanted);
+  return wanted && found.answer && found.asked.model === model ? found : null;
+};
+
 // The bars and their text, the only parts drawn again as a control moves.
 const Drawn = ({ answer, preview, isCurrent }) => {
   const settings = settingsNow();
@@ -202,17 +219,15 @@ const Drawn = ({ answer, preview, isCurrent }) => {
       },
     [preview, ...all],
   );
-  const step = answer.position + 1 - page.run.n_prompt;
-  const bar = (
-    token,
-  ) => html`<${Bar} key=${token.id} ...${{ token, step, isCurrent }} place=${answer.position}
+  const step = answer.labels ? -1 : answer.position + 1 - page.run.n_prompt;
+  const bar = (token) => html`<${Bar} key=${token.id} ...${{ token, answer, step, isCurrent }}
     own=${own[token.id]} drawn=${drawn.probabilities[token.id]}
     without=${without && { own: without.own[token.id], drawn: without.drawn[token.id] }} />`;
   return html`<ul ref=${useFilling(answer.position, 500)}>
       ${tokensShown(answer, SHOWN, preview?.logits && preview).map(bar)}
     </ul>
     <${Legend} preview=${preview} />
-    <p class="drawn-says">${countInWords(settings, drawn.count, answer)}${
+    <p class="drawn-says">${answer.labels && `${say("Shown for your text, as you type it.")} `}${countInWords(settings, drawn.count, answer)}${
       draws(settings) &&
       ` ${say("Tick and first number: the network; bar and second: what is drawn from.")}`
     }</p>`;
@@ -224,10 +239,16 @@ const NextWords = ({ props }) => {
     if (props.first) keepAtlas(props.first);
     readFrom(weightsOfToken(() => false)); // until Attention is mounted
   }, []);
-  const { answer, asked } = useJourney(part);
-  const isCurrent = asked?.run === page.run?.run; // the position is one of the shown run's
+  const journey = useJourney(part);
+  const { asked } = journey;
+  const typed = useTyped(part);
+  const { answer } = typed ?? journey;
+  const isCurrent = !typed && asked?.run === page.run?.run; // the position is one of the shown run's
   const preview = usePreview(part, isCurrent ? answer?.position : undefined);
-  const facts = answer && { run: asked.run, place: answer.position, stack: page.run.stack };
+  const place = answer && { place: answer.position, stack: page.run.stack };
+  const facts = typed
+    ? { ...place, typed: typed.asked.text }
+    : answer && { run: asked.run, ...place };
   const site = preview && (preview.of.word ?? `${siteName(preview.of)}.${preview.of.head}`);
   return html`<section class="next-words" aria-label=${capital(say("what comes next"))}
     hidden=${Boolean(page.run) && !predicts()}

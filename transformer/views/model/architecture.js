@@ -5,6 +5,7 @@ import { inPx } from "../../web/cells.js";
 import { fields } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
 import { shell, page, setHead } from "../../web/store.js";
+import { hasServer } from "../../web/ask.js";
 import { capital, say, sayList, sayN, wholeText } from "../../web/messages.js";
 import { stackOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
@@ -25,6 +26,16 @@ const fitted = ({ data, layout }) => {
 
 // ---- words ----
 
+const computedBy = (model) => {
+  if (!page.inBrowser.includes(model))
+    return hasServer() && say("The server computes {model}.", { model });
+  return hasServer()
+    ? say(
+        "This browser computes {model}; the server is asked only what the browser cannot answer.",
+        { model },
+      )
+    : say("This browser computes {model}.", { model });
+};
 const tokensInWords = ({ labels, trace_start: start, source_labels: source }) => {
   const count = labels.length - start;
   return source.length
@@ -158,6 +169,7 @@ const Architecture = () => {
             n_parameters: wholeText(layout.meta.n_parameters),
           })
         }</h3>
+        <p class="computed-by">${run && computedBy(run.model)}</p>
         <p class="architecture-letters">${run && tokensInWords(run)}</p>
         <p class="architecture-says" role="status"><${Explanation} block=${here} ...${{ blocks, leads: answer?.leads }} /></p>
         <${List} leads=${answer?.leads} ...${{ blocks, here, show, open }} />

@@ -1,0 +1,70 @@
+// The network in this browser beside a server: it answers what it can about a model once that is loaded, and the server
+// the rest. Where it fails the server answers everything again.
+
+import { answerFrom, ask, fromServer, whenIdle } from "../../web/ask.js";
+import { declared } from "../../web/declared.js";
+import { speak } from "../../web/messages.js";
+import { effect, untracked } from "../../web/preact.js";
+import { loadPlotly } from "../../web/plots.js";
+import { page } from "../../web/store.js";
+import { answersOf, modelOf } from "./answers.js";
+import { Engine } from "./engine.js";
+import { fetched } from "./fetched.js";
+
+/** @typedef {Record<string, any>} Data */
+
+const TRIES = 2; // to load a model
+const laterScripts = "later"; // of the import map
+
+/** @type {Record<string, string>} addresses, by what the engine calls the files */
+const addresses = {};
+const door = {
+  address: (/** @type {string} */ name) => addresses[name],
+  read: (/** @type {string} */ name, /** @type {(bytes: number) => void} */ took = () => {}) =>
+    fetched(addresses[name] ?? name, took),
+};
+export const engine = new Engine(door, {});
+/** @type {string[]} texts of examples */
+const offered = [];
+/** @type {Map<string, number>} by model */
+const tries = new Map();
+
+// Load a model, unless its weights cannot be had: then the server goes on answering.
+/** @type {(model: string) => Promise<void>} */
+const load = async (model) => {
+  tries.set(model, (tries.get(model) ?? 0) + 1);
+  const { files, kernel, worker, page: example, words, ...texts } = await ask("engine", { model });
+  Object.assign(addresses, { "kernel.wasm": kernel, [engine.worker]: worker });
+  delete example.controls.model; // a visitor may have trained others meanwhile
+  speak(words); // and so does the worker
+  offered.push(...texts.offered, ...texts.batches);
+  engine.models[model] = { files, page: example };
+  await engine.load(model);
+  // What else the page may ask a server for that may be gone by then.
+  await import(laterScripts);
+  whenIdle(() => void loadPlotly().catch(() => {}));
+};
+
+/** @type {(model: string | undefined) => boolean} */
+const isReady = (model) => untracked(() => page.inBrowser.includes(model ?? ""));
+/** @type {(name: string, data: Data) => boolean} */
+const isCovered = (name, data) => {
+  if (name === "stop") return engine.isWriting;
+  if (name === "examples") return isReady(data.model ?? declared.controls.model);
+  if (name === "broken" && data.measure) return false;
+  return isReady(modelOf(data));
+};
+
+// Begin, once the page has opened.
+export const start = () => {
+  const answers = answersOf(engine, declared.controls.model, offered);
+  // Numbers of NumPy's, with which heads are named: nothing else waits for them.
+  const metrics = (/** @type {Data} */ data) => fromServer("metrics", data).catch(() => null);
+  answerFrom({ ...answers, metrics }, isCovered);
+  effect(() => {
+    const { model } = page.run;
+    const isWanted = declared.in_browser.includes(model) && (tries.get(model) ?? 0) < TRIES;
+    if (isWanted && !page.inBrowser.includes(model) && !engine.isOver)
+      whenIdle(() => void load(model).catch(() => {}));
+  });
+};
