@@ -135,3 +135,13 @@ def test_the_tours_lost_name_is_in_sight_before_and_after(opening, address, widt
             line = visit.page.locator(f"[data-text={part}]")
             expect(line).to_contain_text(text)
             expect(line).to_be_in_viewport(ratio=1)
+
+
+def test_a_passage_becomes_the_text_of_the_page_with_the_same_head(door):
+    visit = opened(door, "model=stories&tab=journey&site=decoder.5.self&head=0")
+    visit.page.locator(".where-else").click()
+    passage = visit.page.locator(".passage").first
+    text = passage.locator("bdi").text_content()
+    passage.click()
+    visit.page.wait_for_function("text => viz.run.text === text", arg=text)
+    assert visit.page.evaluate("[viz.head.layer, viz.head.head]") == [5, 0]

@@ -241,6 +241,12 @@ export const HeadCard = ({ part, answer, numbers, at, row, label }) => {
     <div class="card-actions"><${SwitchOff} of=${at} />
       <button type="button" class="enlarge" aria-expanded=${String(shared.isLarge)}
         onClick=${() => (shared.isLarge = !shared.isLarge)}>${say("Look at it large")}</button>
-      ${page.query && html`<${WhoReads} />`}</div>
+      ${page.query && html`<${WhoReads} />`}
+      ${
+        isKnown &&
+        label &&
+        html`<button type="button" class="where-else" aria-expanded=${String(shared.showsPassages)}
+          onClick=${() => (shared.showsPassages = !shared.showsPassages)}>${say("Where else?")}</button>`
+      }</div>
   </section>`;
 };

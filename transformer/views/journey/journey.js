@@ -39,6 +39,7 @@ import { newShown, useCell } from "../attention/cell.js";
 import { askTexts, HeadCard, useAgreement } from "./head_card.js";
 import { layerGeometryOf, partsOf } from "./geometry.js";
 import { OneLayer, Picture } from "./layers.js";
+import { Passages } from "./passages.js";
 import { Questions } from "./questions.js";
 import { WordCard } from "./word_card.js";
 
@@ -211,6 +212,7 @@ const HeadSide = ({ part, answer, current, shown, cell, found, height }) => {
   return html`<div class="head-side">
     <${CardKinds} />
     ${shared.asksWords ? html`<${WordCard} part=${part} answer=${current} />` : html`<${HeadCard} ...${{ part, numbers, at, row, label }} answer=${current} />`}
+    ${label && !shared.asksWords && shared.showsPassages && html`<${Passages} ...${{ part, at }} />`}
     ${found && html`<${Readers} found=${found} />`}
     ${shared.isLarge && html`<${Large} ...${{ part, height, shown, numbers, cell, at, row }} />`}
     <${Questions} />

@@ -25,6 +25,7 @@ from transformer.runs.head_data import array, switched_off
 from transformer.runs.run import Run
 from transformer.tokenizer import Tokenizer
 from transformer.views.declaration import Answer, View, picture
+from transformer.views.journey.passages import answer_passages
 from transformer.views.parameters import KIND, LAST_READ, ONE_HEAD, SITE, STACK, Int, IntList
 
 N_LIKELIEST, N_WITHOUT, N_RANKED = 10, 5, 10
@@ -304,6 +305,11 @@ VIEW = View(
             answer_telling,
             title="What is worth a look",
             help="The written token to which one head adds most beyond any other part.",
+        ),
+        picture(
+            answer_passages,
+            title="Where else?",
+            help="The texts in which a head does most what it is named for.",
         ),
         picture(
             answer_readers,

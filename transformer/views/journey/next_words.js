@@ -39,12 +39,14 @@ const FILL_MS = 500;
 
 // preview: the hovered head; the bars are also shown without it, else without the chosen one. isLarge: whether
 // the chosen head is also shown large. isChoosing: whether the token and head of a new text are being chosen: until
-// then nothing is asked about it. asksWords: whether the card is about words, not a head; word: the one that is left out.
+// then nothing is asked about it. asksWords: whether the card is about words, not a head; word: the one that is left out. showsPassages: whether it is
+// also shown where else the chosen head does what it is named for.
 export const shared = reactive({
   preview: /** @type {Head | null} */ (null),
   isLarge: false,
   isChoosing: false,
   asksWords: false,
+  showsPassages: false,
   word: /** @type {{ places: number[], word: string } | null} */ (null),
 });
 const letGo = () => (shared.preview = null);
