@@ -6,6 +6,8 @@ makes early keys likely: see `Metrics`.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +34,7 @@ from transformer.runs.run import Run
 MIN_ROWS = 5  # with fewer rows a label would be chance
 N_SHUFFLES, LEAST_SHUFFLES = 20, 5
 CELLS = 150_000_000  # of all shuffled copies together: a few seconds on two cores
+CELLS_AT_ONCE = 1_000_000  # of the layers that are measured together
 
 LEAST_WEIGHT, TIMES_EVEN, NEARLY_EVEN, LEAST_ORDER = 0.4, 3.0, 0.95, 0.8
 LEAST_AGAIN, TIMES_EVEN_AGAIN = 0.2, 5.0  # of rows whose token occurred earlier
@@ -102,17 +105,21 @@ def head_metrics(run: Run, stack: str | None = None, kind: str = "self") -> Metr
     sites = sites_of(run, stack, kind)
     masks = [stored_at(run.trace, site).allowed[0].cpu() for site in sites]
     names = names_of(kind, torch.stack(masks).any(dim=0))
-    orders = _permutations(len(sites) * n_heads_at(run.trace, sites[0]), masks[0])
+    n_cells = n_heads_at(run.trace, sites[0]) * masks[0].numel()  # of a layer
+    n_orders = max(LEAST_SHUFFLES, min(N_SHUFFLES, CELLS // (len(sites) * n_cells)))
+    orders = _permutations(n_orders, masks[0].shape[1])
     tokens = run.queries(stack) if kind == "self" else ()
     under: list[_UnderMask] = []  # by layer; layers with the same mask share one
     for mask in masks:
         alike = (one for one in under if one.allowed.equal(mask))
         under.append(next(alike, None) or _UnderMask(mask, names, tokens, orders))
-    heads = [
-        head
-        for site, layer in zip(sites, under, strict=True)
-        for head in _of_layer(run, site, names, layer)
-    ]
+    at_once = max(1, CELLS_AT_ONCE // n_cells)
+    heads: list[HeadMetrics] = []
+    for _, same in itertools.groupby(zip(sites, under, strict=True), lambda pair: id(pair[1])):
+        layers = [*same]
+        for first in range(0, len(layers), at_once):
+            part = [site for site, _ in layers[first : first + at_once]]
+            heads += _of_layers(run, part, names, layers[0][1])
     n_rows = max(head.n_rows for head in heads)
     return Metrics(
         stack=stack,
@@ -142,11 +149,11 @@ class _UnderMask:
         self.copies = ShuffledKeys(orders, allowed, placed, self.cells)
 
 
-def _permutations(n_heads: int, allowed: Tensor) -> Tensor:
-    """(P, Tk), the same ones for every head; fewer for a large run."""
-    count = max(LEAST_SHUFFLES, min(N_SHUFFLES, CELLS // (n_heads * allowed.numel())))
+@functools.lru_cache(maxsize=16)
+def _permutations(count: int, n_keys: int) -> Tensor:
+    """(P, Tk), the same ones for every head."""
     generator = torch.Generator().manual_seed(0)
-    return torch.stack([_moved(allowed.shape[1], generator) for _ in range(count)])
+    return torch.stack([_moved(n_keys, generator) for _ in range(count)])
 
 
 def _moved(n_keys: int, generator: torch.Generator) -> Tensor:
@@ -158,32 +165,39 @@ def _moved(n_keys: int, generator: torch.Generator) -> Tensor:
             return order
 
 
-def _of_layer(run: Run, site: Site, names: tuple[str, ...], under: _UnderMask) -> list[HeadMetrics]:
-    record, allowed, n_repeats = run.trace[site], under.allowed, under.n_repeats
-    weights = record.pattern[0].cpu()
+def _of_layers(
+    run: Run, sites: Sequence[Site], names: tuple[str, ...], under: _UnderMask
+) -> list[HeadMetrics]:
+    """The heads of some layers with one mask, all measured at once."""
+    records = [run.trace[site] for site in sites]
+    allowed, n_repeats = under.allowed, under.n_repeats
+    weights = torch.cat([record.pattern[0].cpu() for record in records])  # (N, Tq, Tk)
+    scores = torch.cat([record.scores[0].cpu() for record in records])
     values = {
         name: of_heads.tolist()
         for name, of_heads in measure(weights, allowed, names, under.cells).items()
     }
     shuffled = {
         name: list(zip(x.mean(dim=1).tolist(), x.amax(dim=1).tolist(), strict=True))
-        for name, x in under.copies.measure(record.scores[0].cpu()).items()
+        for name, x in under.copies.measure(scores).items()
     }
     at = choosing(allowed)
     most = weights.index_select(1, at).sum(dim=1).argmax(dim=-1).tolist()
     few = {name for name in names if ALL[name].repeats and n_repeats < MIN_ROWS}
-    off = switched_off(run, site)
+    off = {site: switched_off(run, site) for site in sites}
     heads = []
-    for head in range(len(weights)):
-        is_off = head in off
-        own = {name: math.nan if is_off else values[name][head] for name in names}
-        others = {} if is_off else {name: shuffled[name][head] for name in shuffled}
+    for number in range(len(weights)):
+        layer, head = divmod(number, len(weights) // len(sites))
+        site = sites[layer]
+        is_off = head in off[site]
+        own = {name: math.nan if is_off else values[name][number] for name in names}
+        others = {} if is_off else {name: shuffled[name][number] for name in shuffled}
         enough = {name: value for name, value in own.items() if name not in few}
         is_named = len(at) >= MIN_ROWS and not is_off
         heads.append(
             HeadMetrics(
                 layer=site.layer, head=head, values=own, even=under.even, shuffled=others,
-                n_rows=len(at), n_repeats=n_repeats, most_read_key=most[head],
+                n_rows=len(at), n_repeats=n_repeats, most_read_key=most[number],
                 named_after=named_after(enough, under.even, others) if is_named else None,
             )
         )  # fmt: skip
