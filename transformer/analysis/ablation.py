@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer.analysis.text_before import TextBefore, altered, in_parts, token_asked
-from transformer.checks import check_choice
+from transformer.checks import check_choice, check_whole
 from transformer.inference import deadline
 from transformer.inference.loaded import LoadedModel
 from transformer.inference.logit_sources import pad, text_in
@@ -103,6 +103,7 @@ def next_token(model: LoadedModel, run: Run, position: int, n_kept: int = 8) -> 
     Raises ValueError for a token that nothing predicts.
     """
     text, position = TextBefore.of(model, run, position), int(position)
+    n_kept = check_whole("n_kept", n_kept, 1, run.config.output_vocab_size)
     hooks = altered(model, run)
     intact = text.log_probabilities([unchanged])[0].exp()
     intervened = text.log_probabilities(hooks)[0].exp() if hooks else intact

@@ -101,6 +101,10 @@ class Metrics:
 def head_metrics(run: Run, stack: str | None = None, kind: str = "self") -> Metrics:
     """The metrics of every head of a stack, by default the last. Raises ValueError listing the
     kinds that were recorded."""
+    if not isinstance(run, Run):
+        raise ValueError(
+            f"metrics are of a run of one text, as a batch's batch[0]; got {type(run).__name__}"
+        )
     stack = run.trace.sites[-1].stack if stack is None else stack
     sites = sites_of(run, stack, kind)
     masks = [stored_at(run.trace, site).allowed[0].cpu() for site in sites]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from transformer.analysis.logit_contribution import LogitContribution, WrittenAt, attributed
 from transformer.analysis.logit_lens import lens_logits
-from transformer.analysis.text_before import TextBefore, altered, check_made_by, in_parts
+from transformer.analysis.text_before import TextBefore, altered, check_made_by, check_run, in_parts
 from transformer.checks import check_whole
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.generation import generate
@@ -21,7 +21,7 @@ from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
 from transformer.interventions.descriptions import Ablate, Intervention
 from transformer.interventions.hooks import ablated_one_by_one, hooks_of
 from transformer.model.hooks import Point, unchanged
-from transformer.model.sites import Site, sites_of
+from transformer.model.sites import Site, SiteLike, sites_of
 from transformer.model.transformer import EncoderDecoder, EncoderOnly
 from transformer.runs.compact_trace import stored_at
 from transformer.runs.head_data import switched_off
@@ -66,6 +66,7 @@ def journey(
     position: None = `model.last_read`. target: None = the likeliest. Raises ValueError for a
     position that the network does not read, and for an unknown id.
     """
+    check_run(model, run)
     position = model.last_read(run) if position is None else position
     text = TextBefore.up_to(model, run, position)
     written = WrittenAt(text.network.last_stack.name, text.at)
@@ -90,14 +91,15 @@ def journey(
 
 @torch.no_grad()
 def without_head(
-    model: LoadedModel, run: Run, site: Site | str, head: int, position: int | None = None
+    model: LoadedModel, run: Run, site: SiteLike, head: int, position: int | None = None
 ) -> Tensor:
     """(V,) logits as of `journey`, with the output of one head set to 0 at every position.
 
     Raises ValueError for an unknown head; else as `journey`.
     """
+    check_run(model, run)
     position = model.last_read(run) if position is None else position
-    found = Site.parse(site) if isinstance(site, str) else site
+    found = run.trace.find(site)
     off = hooks_of([Ablate(found.stack, found.layer, (head,), found.kind)], model.config)
     others = altered(model, run)
     if not others and model.config.heads_per_key == 1:
@@ -118,6 +120,7 @@ def deciding_heads(
     Heads that the run has switched off are left out. None where the network is too large to try
     all heads in MAX_BATCHES. Raises ValueError for a position that the network does not read.
     """
+    check_run(model, run)
     position = model.last_read(run) if position is None else position
     text = TextBefore.up_to(model, run, position)
     others = altered(model, run)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer.analysis.text_before import check_made_by
+from transformer.analysis.text_before import check_made_by, check_run
 from transformer.checks import InvalidRequest
 from transformer.inference import deadline
 from transformer.inference.loaded import LoadedModel
@@ -30,6 +30,7 @@ def with_lens(model: LoadedModel, run: Run) -> Run:
 
     Raises ValueError for a run of another model, or if the request's deadline passes.
     """
+    check_run(model, run)
     lens = logit_lens(model, run)
     labels = {token: model.tokenizer.label(token) for token in lens.ids.unique().tolist()}
     return dataclasses.replace(
@@ -46,6 +47,7 @@ def logit_lens(model: LoadedModel, run: Run) -> Lens:
 
     Errors as `with_lens`. Source: nostalgebraist 2020, "interpreting GPT: the logit lens".
     """
+    check_run(model, run)
     best = []
     for stream in streams_of(model, run, model.network.last_stack.name):
         deadline.check()

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.text_before import TextBefore, check_made_by, in_parts
-from transformer.checks import InvalidRequest, check_choice, check_whole
+from transformer.checks import InvalidRequest, check_choice, check_whole, shortened
 from transformer.inference.loaded import LoadedModel, activations_of
 from transformer.inference.progress import progress_bar
 from transformer.interventions.checks import check_site
@@ -73,6 +73,8 @@ def patch_effect(
     wanted: int | None = None
     if metric is None:
         wanted = int(there.argmax()) if target is None else target
+    elif not callable(metric):
+        raise ValueError(f"a metric is a function of logits (N, V); got {shortened(metric)}")
     elif target is not None:
         raise ValueError("a target is of the usual metric; got metric= and target=; allowed: one")
     measured = partial(_measured, wanted if metric is None else metric)

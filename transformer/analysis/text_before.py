@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -27,9 +27,19 @@ MAX_WEIGHTS = 16_000_000  # attention weights of one layer that a batch of varia
 MAX_OPERATIONS = 2e10  # of a batch, about 0.2 s on two cores; other requests run between batches
 
 
+def check_run(model: Any, run: Any) -> None:
+    """Raise ValueError unless these are a model and a run, in this order."""
+    if not isinstance(model, LoadedModel) or not isinstance(run, Run):
+        raise ValueError(
+            "an analysis takes a model and a run of one text, as model.trace(text) or a batch's "
+            f"batch[0]; got {type(model).__name__} and {type(run).__name__}"
+        )
+
+
 def check_made_by(model: LoadedModel, run: Run) -> None:
     """Raise ValueError unless the network reads the run's text as it was read: a run of another
     configuration or other weights, or that something else altered, cannot be read again."""
+    check_run(model, run)
     model.check_evaluates()
     if run.config != model.config:
         raise ValueError(
@@ -69,6 +79,7 @@ class TextBefore:
     def of(cls, model: LoadedModel, run: Run, position: int) -> TextBefore:
         """Before the token at `position` of the run's ids, one that a decoder predicts;
         len(run.ids) is the one that would follow the text."""
+        check_run(model, run)
         first, last = run.trace_start + 1, _last_read(run) + 1
         if not is_whole(position) or not first <= position <= last:
             raise ValueError(
@@ -84,8 +95,8 @@ class TextBefore:
         """Up to the token at `position`, for what follows it; an encoder reads the whole text and
         says the token there. Raises ValueError for a position that the network does not read, and
         for a network that predicts no tokens."""
-        model.network.check_predicts()
         check_made_by(model, run)
+        model.network.check_predicts()
         check_whole("position", position, run.trace_start, _last_read(run))
         if isinstance(model.network, EncoderOnly):
             return cls(model.network, (), run.ids, position, tuple(run.request.token_type_ids))

@@ -51,7 +51,7 @@ from transformer.runs.request import Request, Settings
 from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
 
-MAX_SAMPLES = 10_000
+MAX_SAMPLES, MAX_LEN = 10_000, 2**31 - 1
 DTYPES = (AUTO, "float32", "bfloat16", "float16", "float64")
 
 
@@ -497,6 +497,7 @@ def load(
             "from_transformers(model, tokenizer) takes a network of transformers"
         )
     place, kind = device_of(device), _dtype_of(dtype)
+    max_len = check_whole("max_len", max_len, 1, MAX_LEN)
     return _loaded(checkpoint.read(name_or_folder, max_len), place, engine, kind)
 
 
@@ -512,7 +513,18 @@ def from_transformers(
 
     device, engine, max_len, dtype, errors: as in `load`.
     """
+    if not all(hasattr(model, name) for name in ("config", "state_dict", "can_generate")):
+        raise ValueError(
+            "from_transformers takes a network of transformers and its tokenizer; got "
+            f"{type(model).__name__}; load takes a model's name or its folder"
+        )
+    if not hasattr(tokenizer, "save_pretrained"):
+        raise ValueError(
+            "from_transformers needs the network's tokenizer, as AutoTokenizer opens it; got "
+            f"{type(tokenizer).__name__}"
+        )
     place, kind = device_of(device), _dtype_of(dtype)
+    max_len = check_whole("max_len", max_len, 1, MAX_LEN)
     return _loaded(checkpoint.from_memory(model, tokenizer, max_len), place, engine, kind)
 
 

@@ -12,6 +12,14 @@ from transformer.model.heads import HEADS
 from transformer.model.positions import LAYER_TYPES, POSITIONS, LayerType
 from transformer.model.rotary import RotarySettings
 
+# Other libraries' names of settings, and what they are here.
+THEIR_NAMES = {
+    "hidden_size": "d_model", "n_embd": "d_model", "num_hidden_layers": "n_layers",
+    "num_attention_heads": "n_heads", "num_key_value_heads": "n_key_heads",
+    "intermediate_size": "d_ff", "d_mlp": "d_ff", "max_position_embeddings": "max_len",
+    "n_ctx": "max_len", "d_vocab": "vocab_size",
+}  # fmt: skip
+
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class ModelConfig:
@@ -237,8 +245,10 @@ class ModelConfig:
         fields = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - fields)
         if unknown:
+            ours = THEIR_NAMES.get(unknown[0])
+            here = f"; here it is {ours}" if ours else ""
             raise ValueError(
-                f"unknown model setting {shortened(unknown[0])}; allowed: {sorted(fields)}"
+                f"unknown model setting {shortened(unknown[0])}{here}; allowed: {sorted(fields)}"
             )
         if "vocab_size" not in values:
             raise ValueError("a model configuration needs vocab_size; got none")

@@ -46,6 +46,10 @@ class Transformer(nn.Module):
         The "logit lens" (nostalgebraist 2020): the last stack's final norm, then the head.
         """
         self.check_predicts()
+        if x.shape[-1] != self.config.d_model:
+            raise ValueError(
+                f"a residual stream is (B, T, {self.config.d_model}); got {tuple(x.shape)}"
+            )
         end = Point("final_norm", self.last_stack.name)
         context = ForwardContext(hooks=called(hooks, lambda: self.points() & {end}))
         return self.project(self.last_stack.end(x, context))

@@ -60,6 +60,8 @@ def to_json(values: Values, arrays: Arrays) -> str:
 
 def from_json(text: str) -> tuple[Values, dict[str, Tensor]]:
     """The values and arrays of a run. Raises ValueError unless `to_json` wrote them."""
+    if not isinstance(text, str | bytes):
+        raise ValueError(f"the JSON of a run is text; got {type(text).__name__}")
     try:
         written = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:

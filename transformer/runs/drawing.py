@@ -6,6 +6,7 @@ longer to import than a text takes to generate.
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -46,7 +47,14 @@ class Drawable:
 
         figures = {name: one.figure for name, one in PICTURES.items() if one.figure is not None}
         check_choice("view", view, tuple(figures))
-        return _on_paper(figures[view](self, *arguments, **options))
+        figure = figures[view]
+        try:
+            inspect.signature(figure).bind(self, *arguments, **options)
+        except TypeError as error:
+            _, *parameters = inspect.signature(figure).parameters.values()
+            needed = ", ".join(str(each.replace(annotation=each.empty)) for each in parameters)
+            raise ValueError(f"the picture {view} takes ({needed}); {error}") from error
+        return _on_paper(figure(self, *arguments, **options))
 
     def attention(
         self: Any,

@@ -14,6 +14,7 @@ from transformer.checks import (
     check_number,
     check_text,
     check_whole,
+    is_number,
     is_scalar,
     is_whole,
     shortened,
@@ -261,7 +262,7 @@ def request_of(text: str, settings: Mapping[str, Any]) -> Request:
 
 def _is_zero(temperature: Any) -> bool:
     """Whether it is 0 and not False."""
-    return temperature == 0 and not isinstance(temperature, bool)
+    return is_number(temperature) and temperature == 0
 
 
 def _stops(got: Any) -> tuple[str, ...]:

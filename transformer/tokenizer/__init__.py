@@ -18,6 +18,7 @@ from transformer.checks import (
     check_file,
     check_text,
     check_texts,
+    is_whole,
     shortened,
 )
 from transformer.tokenizer.chat import ChatTemplate
@@ -157,6 +158,8 @@ class Tokenizer:
 
         Raises ValueError for half of a surrogate pair or an unknown character.
         """
+        if not isinstance(text, str):
+            raise ValueError(f"the text must be a string; got {type(text).__name__}")
         try:
             text.encode()
         except UnicodeEncodeError as error:
@@ -304,8 +307,20 @@ class Tokenizer:
         return b"".join(map(self.token_bytes, ids))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Text of ids. Bytes that end in the middle of a character become U+FFFD."""
-        return self.to_bytes(ids).decode("utf-8", errors="replace")
+        """Text of ids. Bytes that end in the middle of a character become U+FFFD. Raises ValueError
+        for others than the tokenizer has."""
+        return self.to_bytes(self.checked(ids)).decode("utf-8", errors="replace")
+
+    def checked(self, ids: Iterable[int]) -> list[int]:
+        """A list of these ids: a list, an array or a tensor (T,). Raises ValueError for others than
+        the tokenizer has."""
+        listed = ids.tolist() if hasattr(ids, "tolist") else ids
+        listed = list(listed) if isinstance(listed, Iterable) else [listed]
+        last = self.vocab_size - 1
+        for index in listed:
+            if not is_whole(index) or not 0 <= index <= last:
+                raise ValueError(f"ids are whole numbers from 0 to {last}; got {shortened(index)}")
+        return [int(index) for index in listed]
 
     def text(self, index: int) -> str:
         """The text of one token inside a text: U+FFFD for part of a character, "" for a special

@@ -142,7 +142,7 @@ class TheirTokenizer(Tokenizer):
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids, as transformers' tokenizers decode them without their special tokens and
         without `clean_up_tokenization_spaces`."""
-        return self.whole(ids).decode("utf-8", errors="replace")
+        return self.whole(self.checked(ids)).decode("utf-8", errors="replace")
 
     def document(self, ids: Sequence[int]) -> list[int]:
         """A whole text's ids with the special ones that the tokenizer adds."""

@@ -149,7 +149,7 @@ class FastTokenizer(TheirTokenizer):
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids, as transformers' tokenizers decode them without their special tokens and
         without `clean_up_tokenization_spaces`."""
-        kept = [index for index in ids if self._is_text(index)]
+        kept = [index for index in self.checked(ids) if self._is_text(index)]
         return self._bpe.decode(kept, skip_special_tokens=False)
 
     def _is_text(self, index: int) -> bool:

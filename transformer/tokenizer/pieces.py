@@ -94,7 +94,7 @@ class PieceTokenizer(TheirTokenizer):
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids, as in transformers: where some of a row of byte tokens are no
         character, each of them is U+FFFD."""
-        parts, kept = [], [index for index in ids if index not in self._specials]
+        parts, kept = [], [index for index in self.checked(ids) if index not in self._specials]
         for is_byte, row in groupby(kept, lambda index: bool(BYTE.fullmatch(self.names[index]))):
             raw = self.to_bytes(row)
             try:
