@@ -56,6 +56,7 @@ PUBLISHED_PHI_3 = {  # 128k, but for the sizes
 OF_LAYERS = ("layer_types", "no_rope_layers", "sliding_window")
 SLIDING, FULL = ["sliding_attention"] * 2, ["full_attention"] * 2
 OPTIONS = [
+    (("t5", "mt5"), {"relative_attention_max_distance": 20}),
     (FAMILIES, {"unheard_of": 1, "torch_dtype": "float16", "chunk_size_feed_forward": 2}),
     (ROTARY, {"sliding_window": 5}),
     (ROTARY, {"sliding_window": 5, "use_sliding_window": True, "max_window_layers": 0}),
@@ -144,7 +145,7 @@ ONLY = [  # each has one value that is read
         ),
     ),
     (("bloom",), dict(apply_residual_connection_post_layernorm=True)),
-    (LLAMAS, dict(use_bidirectional_attention=True)),
+    ([kind for kind in LLAMAS if kind != "gemma3_text"], dict(use_bidirectional_attention=True)),
     (
         ("bert", "roberta", "distilbert"),
         dict(
@@ -159,7 +160,7 @@ ONLY = [  # each has one value that is read
             static_position_embeddings=False, add_bias_logits=True, decoder_vocab_size=9,
         ),
     ),
-    (("t5",), dict(relative_attention_max_distance=64)),
+    (("deberta-v2",), dict(share_att_key=False, conv_kernel_size=3, pooler_hidden_act="relu")),
     (("falcon",), dict(alibi=True)),
     (("phi",), dict(qk_layernorm=True)),
     (("cohere",), dict(use_qk_norm=True)),

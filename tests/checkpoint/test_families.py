@@ -102,6 +102,7 @@ TABLES = {
         ("roberta.embeddings.word_embeddings", "lm_head.decoder"),
     ),
     "mpnet": ("mpnet.embeddings.word_embeddings", "lm_head.decoder"),
+    "deberta-v2": ("deberta.embeddings.word_embeddings", "cls.predictions.decoder"),
     "albert": ("albert.embeddings.word_embeddings", "predictions.decoder"),
     "nomic_bert": ("nomic_bert.embeddings.word_embeddings", "cls.predictions.decoder"),
     "gte": ("gte.embeddings.word_embeddings", "lm_head.decoder"),
@@ -352,6 +353,61 @@ def test_a_decoder_is_read_with_any_head_or_none(family, head, kind, tmp_path):
             continue
         spans = (said.start_logits, said.end_logits) if answers else None
         wanted = torch.stack(spans, dim=-1) if spans else said[0]
+        torch.testing.assert_close(found[real], wanted[real], atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["bart", "mbart", "t5", "mt5", "umt5"])
+def test_a_classifier_of_two_stacks_reads_the_source_in_both(family, tmp_path):
+    for size in range(len(SIZES)):
+        head = "ForSequenceClassification"
+        theirs = made(family, size, size, head=head, num_labels=3, eos_token_id=2)
+        theirs.save_pretrained(folder := tmp_path / str(size))
+        ours, _ = network_of(folder, values_of(folder), 96)
+        lengths, fill = (17, 9), theirs.config.pad_token_id
+        real = torch.arange(17) < torch.tensor(lengths)[:, None]
+        ids = torch.randint(3, V - 1, real.shape).where(real, torch.tensor(fill))
+        for row, length in enumerate(lengths):
+            ids[row, length - 1] = 2  # an end, which it looks for
+        start = torch.full((2, 1), theirs.config.decoder_start_token_id)
+        target = torch.cat([start, ids[:, :-1]], dim=1)
+        with torch.no_grad():
+            wanted = theirs(ids, attention_mask=real.long()).logits
+            found = ours(ids, target, src_is_text=real, tgt_is_text=real)
+        assert ours.config.head == "text-labels-last"
+        torch.testing.assert_close(found, wanted, atol=1e-4, rtol=1e-4)
+
+
+def test_the_text_part_of_a_network_of_images_is_read(tmp_path):
+    text = made("gemma3_text", 2)
+    inside = text.config.to_dict()
+    vision = dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2,
+                  image_size=28, patch_size=14)  # fmt: skip
+    config = transformers.Gemma3Config(text_config=inside, vision_config=vision)
+    whole = transformers.Gemma3ForConditionalGeneration(config).eval()
+    whole.model.language_model.load_state_dict(text.model.state_dict())
+    whole.tie_weights()
+    whole.save_pretrained(tmp_path, max_shard_size="20KB")
+    ids = torch.randint(3, V - 1, (2, 17))
+    with torch.no_grad():
+        wanted = whole(ids).logits
+    ours, _ = network_of(tmp_path, values_of(tmp_path), 96)
+    assert ours.config.max_len == 96
+    torch.testing.assert_close(ours(ids), wanted, atol=1e-4, rtol=1e-4)
+
+
+def test_gemma_that_reads_both_ways_is_an_encoder(tmp_path):
+    for size in range(len(SIZES)):
+        theirs = made("gemma3_text", size, head="Model", use_bidirectional_attention=True)
+        theirs.config.sliding_window = theirs.config.sliding_window // 2 + 1  # as it is read
+        theirs = type(theirs)(theirs.config).eval()
+        theirs.save_pretrained(folder := tmp_path / str(size))
+        ours, _ = network_of(folder, values_of(folder), 96)
+        real = torch.arange(17) < torch.tensor([17, 9])[:, None]
+        ids = torch.randint(3, V - 1, real.shape)
+        with torch.no_grad():
+            wanted = theirs(ids, attention_mask=real.long()).last_hidden_state
+        assert (ours.config.family, ours.config.head) == ("encoder", "none")
+        found = ours(ids, is_text=real)
         torch.testing.assert_close(found[real], wanted[real], atol=1e-4, rtol=1e-4)
 
 

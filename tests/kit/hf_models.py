@@ -16,7 +16,7 @@ SIZES = [  # (features, heads, heads of keys, layers, wide, tied)
 ENCODERS = {  # and how the names of their classes begin
     "bert": "Bert", "distilbert": "DistilBert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta",
     "camembert": "Camembert", "mpnet": "MPNet", "electra": "Electra", "modernbert": "ModernBert",
-    "albert": "Albert", "nomic_bert": "NomicBert", "gte": "Gte",
+    "albert": "Albert", "deberta-v2": "DebertaV2", "nomic_bert": "NomicBert", "gte": "Gte",
 }  # fmt: skip
 LLAMAS = {  # relatives of Llama, likewise
     "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3", "gemma": "Gemma",
@@ -34,6 +34,7 @@ DECODERS = (
     "falcon",
     "gpt_neo",
     "opt",
+    "xglm",
     "gpt_neox",
     "bloom",
     *LLAMAS,
@@ -42,7 +43,7 @@ SEQ2SEQ = {  # and their classes
     "marian": "MarianMTModel", "t5": "T5ForConditionalGeneration",
     "mt5": "MT5ForConditionalGeneration", "umt5": "UMT5ForConditionalGeneration",
     "bart": "BartForConditionalGeneration", "mbart": "MBartForConditionalGeneration",
-    "m2m_100": "M2M100ForConditionalGeneration",
+    "m2m_100": "M2M100ForConditionalGeneration", "pegasus": "PegasusForConditionalGeneration",
 }  # fmt: skip
 FAMILIES = (*DECODERS, *ENCODERS, *SEQ2SEQ)
 LLAMA3 = dict(
@@ -77,8 +78,8 @@ def made(
     plus_one = family.startswith("gemma")
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if family == "marian" and "embed_positions" in name:
-                continue  # Marian's waves are fixed
+            if family in ("marian", "pegasus") and "embed_positions" in name:
+                continue  # fixed waves
             noise = torch.randn_like(parameter)
             is_norm = "norm" in name.lower() or "ln_" in name
             middle = 1.0 if is_norm and name.endswith("weight") and not plus_one else 0.0
@@ -105,6 +106,7 @@ _CLASSES = {
     "falcon": "FalconForCausalLM",
     "gpt_neo": "GPTNeoForCausalLM",
     "opt": "OPTForCausalLM",
+    "xglm": "XGLMForCausalLM",
     "gpt_neox": "GPTNeoXForCausalLM",
     "bloom": "BloomForCausalLM",
     **{family: f"{name}ForCausalLM" for family, name in LLAMAS.items()},
@@ -171,6 +173,13 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
             word_embed_proj_dim=10 if size in (1, 3) else width, enable_bias=size != 2,
             activation_function="relu" if size else "gelu",
         )  # fmt: skip
+    if family == "xglm":
+        return transformers.XGLMConfig(
+            **ids | {"pad_token_id": 1, "bos_token_id": 0}, d_model=width, attention_heads=heads,
+            num_layers=layers,
+            ffn_dim=wide, max_position_embeddings=100, scale_embedding=tied,
+            activation_function=["gelu", "relu", "gelu_new", "gelu", "silu"][size],
+        )  # fmt: skip
     usual = dict(
         hidden_size=width, num_attention_heads=heads, num_hidden_layers=layers,
         intermediate_size=wide, max_position_embeddings=100,
@@ -216,6 +225,15 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
             vocab_size=vocab_size, pad_token_id=0, **usual, **shared, embedding_size=10,
             hidden_act=["gelu_new", "relu", "gelu", "gelu_new", "silu"][size],
         )  # fmt: skip
+    if family == "deberta-v2":
+        return transformers.DebertaV2Config(
+            vocab_size=vocab_size, pad_token_id=0, **usual, type_vocab_size=[0, 2, 0, 0, 0][size],
+            hidden_act=["gelu", "relu", "gelu_new", "gelu", "silu"][size], relative_attention=True,
+            position_biased_input=False, share_att_key=True, norm_rel_ebd="layer_norm",
+            pos_att_type=["p2c|c2p", ["c2p", "p2c"]][size % 2],
+            position_buckets=[8, 4, 16, 6, 256][size],
+            max_relative_positions=[-1, 12, 40, -1, -1][size],
+        )  # fmt: skip
     if family in ("nomic_bert", "gte"):
         config = getattr(transformers, f"{ENCODERS[family]}Config")
         return config(
@@ -254,7 +272,13 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
     if family == "marian":
         ids = dict.fromkeys(("pad_token_id", "decoder_start_token_id"), vocab_size - 1)
         ids["eos_token_id"] = 0
-    names = {"marian": "Marian", "bart": "Bart", "mbart": "MBart", "m2m_100": "M2M100"}
+    names = {
+        "marian": "Marian",
+        "bart": "Bart",
+        "mbart": "MBart",
+        "m2m_100": "M2M100",
+        "pegasus": "Pegasus",
+    }
     return getattr(transformers, f"{names[family]}Config")(
         vocab_size=vocab_size, d_model=width, **sides, scale_embedding=tied, **ids,
         activation_function=["swish", "relu", "gelu", "swish", "silu"][size],

@@ -174,7 +174,7 @@ def test_an_activation_acts_on_each_number_alone_and_leaves_large_ones(kind):
 @pytest.mark.parametrize("kind", POSITIONS)
 def test_the_words_of_an_encoding_contain_its_sizes(kind):
     part = "positions" if POSITIONS[kind].adds else "self"
-    settings = dict(positions=kind, relative_buckets=8 if "relative" in kind else 0)
+    settings = dict(positions=kind, relative_buckets=8 if POSITIONS[kind].needs_buckets else 0)
     assert "{" not in says(settings, part).does
 
 

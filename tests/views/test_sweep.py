@@ -47,6 +47,8 @@ def items(tiny_model: Model) -> list[Asked]:
     translator = serving.tiny_translator()
     turning = tiny("turning", "decoder", writer.tokenizer, positions="rotary")
     biased = tiny("biased", "decoder", writer.tokenizer, positions="alibi")
+    distances = {"positions": "disentangled", "relative_buckets": 8}
+    apart = tiny("apart", "encoder", writer.tokenizer, **distances)
     guesser = tiny("guesser", "encoder", tokenizer_of([MASK]), positions="learned")
     scorers = [
         tiny(head, "encoder", guesser.tokenizer, positions="learned", head=head,
@@ -67,6 +69,7 @@ def items(tiny_model: Model) -> list[Asked]:
         (translator, with_lens(translator, beams)),
         (guesser, with_lens(guesser, guesser.trace("The fox"))),
         (biased, biased.trace("The fox said")),
+        (apart, apart.trace("The fox said")),
         *((scorer, scorer.trace("The fox")) for scorer in scorers),
         (writer, batch_of(writer, *texts)),
         (translator, translator.translate_batch(list(texts))),

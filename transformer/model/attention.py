@@ -18,6 +18,7 @@ from transformer.model.hooks import PLAIN, ForwardContext
 from transformer.model.positions import bias_of
 from transformer.model.primitives import Linear, norm_of
 from transformer.model.rotary import RotaryAngles, apply_rotary
+from transformer.model.score_bias import ByDistance
 from transformer.model.sites import Site
 
 
@@ -105,6 +106,8 @@ class MultiHeadAttention(nn.Module):
         mask = combine(context.at("position_mask", site, hidden), shown)
         scores = attention_scores(q, k, self.config.score_size)
         bias = context.bias if self.relative is None else self.relative(*context.positions)
+        if context.distances is not None:
+            bias = self.content_bias(q, k, context.distances)
         if bias is not None and not self.crosses:
             scores = scores + bias
         scores = soft_cap(scores, self.config.score_cap)
@@ -116,6 +119,21 @@ class MultiHeadAttention(nn.Module):
         )
         z = F.dropout(pattern, self.dropout, self.training) @ v
         return context.at("z", site, z)
+
+    def content_bias(self, q: Tensor, k: Tensor, distances: ByDistance) -> Tensor:
+        """What a query and the distance to a key, and the key and this distance, add to their
+        score: (B, H, Tq, Tk). The distances' vectors are projected as tokens are.
+
+        Source: He et al. 2021 (DeBERTa), equation 4, with shared projections.
+        """
+        share, index = self.config.heads_per_key, distances.rows
+        queries = self._heads(self.query, distances.vectors[None])  # (1, H, N, D)
+        keys = self._heads(self.key, distances.vectors[None]).repeat_interleave(share, dim=1)
+        index = index if index.dim() == 2 else index[:, None]
+        shape = (*q.shape[:2], q.shape[2], k.shape[2])
+        by_query = (q @ keys.mT).gather(-1, index.expand(shape))
+        by_key = (k @ queries.mT).gather(-1, index.expand(shape).mT).mT
+        return (by_query + by_key) / self.config.score_size**0.5
 
     def _heads(
         self,

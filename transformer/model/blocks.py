@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import PLAIN, ForwardContext
-from transformer.model.positions import POSITIONS, bias_of
+from transformer.model.positions import POSITIONS, bias_of, distances_of
 from transformer.model.primitives import ACTIVATIONS, PLACEMENTS, Linear, Table, norm_of
 from transformer.model.rotary import RotaryAngles, Rotation
 from transformer.model.sites import Site
@@ -185,6 +185,7 @@ class Stack(nn.Module):
         )
         self.norm = None if PLACEMENTS[config.norm].of_sum else _norm(config)
         self.relative = bias_of(config, both_ways=name == "encoder")
+        self.distances = distances_of(config)
         is_rotary = POSITIONS[config.positions].is_rotary
         self.max_len = max_len = config.max_len_of(name)
         self.rotation = Rotation(config.rotary, max_len) if is_rotary else None
@@ -219,6 +220,7 @@ class Stack(nn.Module):
             sliding_rotation=angles(self.sliding_rotation),
             positions=(positions, keys),
             bias=None if self.relative is None else self.relative(positions, keys),
+            distances=None if self.distances is None else self.distances(positions, keys),
         )
 
     def end(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:

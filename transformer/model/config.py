@@ -56,6 +56,7 @@ class ModelConfig:
     attention_bias: bool = True  # on the query, key, value and output projections
     output_bias: bool | None = None  # on the output projection; None means attention_bias
     relative_buckets: int = 0  # T5: of distances, each with a number a head, added to scores
+    relative_farthest: int = 128  # tokens from which on all distances are counted as one
     score_divisor: str = "d_head"  # one of SCORE_DIVISORS
     score_scale: float | None = None  # of q·k; None means 1 / √ of the divisor
     score_cap: float | None = None  # Gemma 2: scores are cap · tanh(score / cap)

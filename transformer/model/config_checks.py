@@ -59,6 +59,7 @@ def _check_sizes(config: Any) -> None:
         check_least(name, getattr(config, name), 1)
     check_least("n_token_types", config.n_token_types, 0)
     check_least("relative_buckets", config.relative_buckets, 0)
+    check_least("relative_farthest", config.relative_farthest, 2)
     encoding = POSITIONS[config.positions]
     if encoding.needs_buckets or config.relative_buckets:
         check_least("relative_buckets", config.relative_buckets, 4)

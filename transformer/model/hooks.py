@@ -22,6 +22,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.positions import POSITIONS, LayerType
 from transformer.model.primitives import PLACEMENTS
 from transformer.model.rotary import RotaryAngles
+from transformer.model.score_bias import ByDistance
 from transformer.model.sites import Site, sites_of
 
 # In the order of the data, with TransformerLens' names. After the semicolon: the arguments that a
@@ -104,7 +105,7 @@ class ForwardContext:
     were read before. rotation: the angles of the self-attention's queries and keys;
     sliding_rotation: in layers with a window, if they differ. positions: of its queries and of its
     keys, (T,) or (B, T) int64 each. bias: (H, T, T) or (B, H, T, T), added to its scores in all
-    layers alike.
+    layers alike. distances: vectors that its queries and keys are matched to.
     """
 
     mask: Tensor | None = None
@@ -118,6 +119,7 @@ class ForwardContext:
     sliding_rotation: RotaryAngles | None = None
     positions: tuple[Tensor, ...] = ()
     bias: Tensor | None = None
+    distances: ByDistance | None = None
     hooks: Sequence[Hook] = ()
 
     @property

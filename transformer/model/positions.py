@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from transformer.model.score_bias import LinearBias, RelativeBias
+from transformer.model.score_bias import Distances, LinearBias, RelativeBias
 
 FIRST_OF_FAIRSEQ = 2  # its first two positions were for special tokens
 
@@ -148,7 +148,8 @@ class Encoding:
     positions on; None where there is none to be shown.
     is_rotary: whether it rotates queries and keys. bias(n_heads): a module that adds to scores;
     needs_buckets: whether that is a RelativeBias of the configuration's `relative_buckets`;
-    by_layer: whether each layer has numbers of its own.
+    by_layer: whether each layer has numbers of its own. of_content: whether what is added depends
+    on the query and the key too, as DeBERTa's `Distances`.
     """
 
     title: str
@@ -162,6 +163,7 @@ class Encoding:
     bias: Callable[[int], nn.Module] | None = None
     needs_buckets: bool = False
     by_layer: bool = False
+    of_content: bool = False
 
     @property
     def adds(self) -> bool:
@@ -181,13 +183,22 @@ class Encoding:
 def bias_of(config: Any, both_ways: bool, of_layer: bool = False) -> nn.Module | None:
     """What all layers of a stack add to their scores, or each of them (of_layer); None: nothing."""
     encoding = POSITIONS[config.positions]
-    if encoding.by_layer != of_layer:
+    if encoding.by_layer != of_layer or encoding.of_content:
         return None
     if encoding.bias is not None:
         return encoding.bias(config.n_heads)
     if config.relative_buckets:
-        return RelativeBias(config.relative_buckets, config.n_heads, both_ways)
+        sizes = (config.relative_buckets, config.n_heads)
+        return RelativeBias(*sizes, both_ways, config.relative_farthest)
     return None
+
+
+def distances_of(config: Any) -> Distances | None:
+    """The vectors of distances that all layers of a stack read; None without them."""
+    if not POSITIONS[config.positions].of_content:
+        return None
+    sizes = (config.relative_buckets, config.relative_farthest, config.d_model)
+    return Distances(*sizes, config.norm_eps)
 
 
 def _sinusoidal(*, halves: bool = False, fairseq: bool = False) -> Encoding:
@@ -262,6 +273,17 @@ POSITIONS: dict[str, Encoding] = {
     ),
     "relative": _relative(by_layer=False),
     "relative-by-layer": _relative(by_layer=True),
+    "disentangled": Encoding(
+        title="Disentangled positions",
+        does=(
+            "Each distance between two tokens has a trained vector. A score is the sum of three: "
+            "the query with the key, the query with the distance's key, and the key with the "
+            "distance's query; nothing is added to tokens."
+        ),
+        short="a vector for each distance",
+        needs_buckets=True,
+        of_content=True,
+    ),
 }
 
 

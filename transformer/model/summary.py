@@ -155,7 +155,7 @@ def _inputs(
         ("project", embedding.project, (narrow, (length, config.d_model))),
     ):
         if part is not None:
-            bias = layers.relative if kind == "positions" else None
+            bias = (layers.relative or layers.distances) if kind == "positions" else None
             yield Block(
                 name=f"{stack}.{kind}", kind=kind, stack=stack, inside=inside,
                 each=count(part) + (0 if bias is None else count(bias)),

@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor
 
-from transformer.checkpoint.adapters.families import FAMILIES, checked_kind
+from transformer.checkpoint.adapters.families import FAMILIES, TextWeights, checked_kind, text_part
 from transformer.checkpoint.adapters.options import Values, only, padding_of
 from transformer.checkpoint.folder import (
     Checkpoint,
@@ -110,7 +110,7 @@ def checkpoint_of(
 
 def values_of(folder: Path) -> Values:
     """The values of config.json and the ids of generation_config.json. Raises ValueError."""
-    values = _with_usual_names(_object(folder / "config.json"))
+    values = _with_usual_names(text_part(_object(folder / "config.json")))
     given = folder / "generation_config.json"
     return with_ids(values, _object(given) if given.is_file() else None)
 
@@ -164,6 +164,7 @@ def config_of(values: Values, max_len: int, stored: Mapping[str, Any]) -> ModelC
 
     Raises ValueError for a model_type or an option that is not supported.
     """
+    stored = weights_of_text(values, stored)
     kind = checked_kind(values.get("model_type"))
     only(values, per_layer_config=None)
     if quantized := values.get("quantization_config"):
@@ -177,10 +178,16 @@ def config_of(values: Values, max_len: int, stored: Mapping[str, Any]) -> ModelC
     return config
 
 
+def weights_of_text(values: Values, stored: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    """The stored weights, without those of images."""
+    return TextWeights(stored) if "part_of" in values else stored
+
+
 def network_from(
     config: ModelConfig, values: Values, stored: Mapping[str, Tensor]
 ) -> tuple[Network, str]:
     """The network with these weights, and the types that they are stored in."""
+    stored = weights_of_text(values, stored)
     weights = _call(values["model_type"], "weights", stored, config, values)
     if "head.weight" in weights:  # config.json may claim that it is tied
         config = config.replace(tie_embeddings=False)

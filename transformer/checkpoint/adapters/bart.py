@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
+from transformer.checkpoint.adapters.heads import seq2seq_labels, tables_and_head
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     FAIRSEQ_LAYER,
@@ -15,7 +16,6 @@ from transformer.checkpoint.adapters.options import (
     needed,
     one_of,
     only,
-    shared_tables,
     sizes_of,
 )
 from transformer.model.config import ModelConfig
@@ -56,6 +56,7 @@ KINDS = {
         {"norm": "pre", "positions": "sinusoidal-fairseq"}, "relu", scaled=True,
         refused={"pad_token_id": FIRST_OF_FAIRSEQ - 1},
     ),
+    "pegasus": Kind({"norm": "pre", "positions": "sinusoidal-halves"}),
     "marian": Kind(
         {"norm": "post", "positions": "sinusoidal-halves"},
         refused={
@@ -77,18 +78,18 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
     sizes = sizes_of(values, max_len, _SIZES)
     padding, n_layers = needed(values, "pad_token_id", "decoder_layers")
     only(values, decoder_vocab_size=sizes["vocab_size"])
+    head = seq2seq_labels(values) or {
+        "head_bias": kind.needs_bias or "final_logits_bias" in stored, "tie_embeddings": True,
+    }  # fmt: skip
     return ModelConfig(
         family="encoder-decoder",
         activation=one_of(values, "activation_function", ACTIVATIONS, kind.activation),
         scale_embeddings=bool(values.get("scale_embedding", kind.scaled)),
-        head_bias=kind.needs_bias or "final_logits_bias" in stored,
-        tie_embeddings=True,
         share_embeddings=True,
         target_n_layers=None if n_layers == sizes["n_layers"] else n_layers,
         padding_id=padding,
         init="normal",
-        **kind.fields,
-        **sizes,
+        **{**kind.fields, **sizes, **head},
     )
 
 
@@ -107,7 +108,7 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     theirs = Stored(stored, PREFIX, IGNORED)
     if config.head_bias:
         theirs.head(values, "final_logits_bias")
-    ours = shared_tables(theirs)
+    ours = tables_and_head(theirs, config)
     if config.head_bias:
         ours["head.bias"] = theirs.take("final_logits_bias")[0]
     for stack, side, names in (

@@ -22,7 +22,11 @@ from transformer.checkpoint.adapters.options import (
 from transformer.model.config import ModelConfig
 
 # Heads that are not read, and buffers.
-IGNORED = (r"(cls\.seq_relationship|sop_classifier)\..*", r"(?:.*\.)?position_ids")
+IGNORED = (
+    r"(lm_predictions|mask_predictions)\..*",
+    r"(cls\.seq_relationship|sop_classifier)\..*",
+    r"(?:.*\.)?position_ids",
+)
 # What transformers reads as learned positions; Jina's "alibi" is other code.
 _POSITIONS = dict.fromkeys(("absolute", "relative_key", "relative_key_query"), "learned")
 POOLER = r"pooler\..*"  # used by BERT's classifier of texts alone
@@ -32,6 +36,7 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     kind = KINDS[values["model_type"]]
     theirs = Stored(stored, kind.prefix, (), present_name)
+    only(values, **kind.refused)
     only(values, is_decoder=False, add_cross_attention=False)
     one_of(values, "position_embedding_type", _POSITIONS, "absolute")
     if "MultipleChoice" in str(values.get("architectures")):
@@ -48,18 +53,40 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
     return ModelConfig(
         family="encoder",
         norm="post",
-        positions="learned",
         activation=one_of(values, kind.activation, ACTIVATIONS, kind.default_activation),
-        norm_eps=values.get("layer_norm_eps", 1e-12) if eps is None else eps,
+        norm_eps=values.get("layer_norm_eps", kind.default_eps) if eps is None else eps,
         norm_embeddings=True,
         embedding_size=None if narrow == sizes["d_model"] else narrow,
-        relative_buckets=kind.relative_buckets,
-        n_token_types=values.get("type_vocab_size", 2) if types is None else types,
+        n_token_types=values.get("type_vocab_size", kind.default_types) if types is None else types,
         padding_id=padding_of(values, sizes["vocab_size"]),
         init="normal",
+        **(_distances(values, sizes) if kind.by_distance else _learned(kind)),
         **head_fields(kind, values, theirs),
         **sizes,
     )
+
+
+def _learned(kind: Names) -> dict[str, Any]:
+    return {"positions": "learned", "relative_buckets": kind.relative_buckets}
+
+
+def _distances(values: Values, sizes: Values) -> dict[str, Any]:
+    """The fields of DeBERTa's distances: queries and keys are matched to a vector of each."""
+    only(values, embedding_size=sizes["d_model"])
+    kinds = values.get("pos_att_type") or []
+    kinds = kinds.split("|") if isinstance(kinds, str) else kinds
+    only({"pos_att_type": sorted(kinds)}, pos_att_type=["c2p", "p2c"])
+    if not values.get("relative_attention") or values.get("position_biased_input", True):
+        raise ValueError("it adds positions to tokens; what is read: position_biased_input=False")
+    buckets, longest = values.get("position_buckets", -1), values.get("max_relative_positions", -1)
+    if buckets < 1:
+        raise ValueError(f"it has position_buckets={buckets}; what is read: 1 or more")
+    return {
+        "positions": "disentangled",
+        "relative_buckets": 2 * buckets,
+        "relative_farthest": longest if longest > 0 else values["max_position_embeddings"],
+        "score_scale": (3 * sizes["d_model"] // sizes["n_heads"]) ** -0.5,
+    }
 
 
 def head_fields(kind: Names, values: Values, stored: Stored) -> dict[str, Any]:
@@ -115,13 +142,17 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     kind = KINDS[values["model_type"]]
     theirs = Stored(stored, kind.prefix, IGNORED, present_name)
     ours = embedding_with_head(kind, theirs, config, values)
-    first = _first_position(values)
-    table = theirs.take("embeddings.position_embeddings.weight")
-    ours["embedding.positions.table.weight"] = table[first : first + config.max_len]
+    if kind.by_distance:
+        ours["encoder.distances.table.weight"] = theirs.take("encoder.rel_embeddings.weight")
+        ours |= theirs.linear("encoder.distances.norm", "encoder.LayerNorm")
+    else:
+        first = _first_position(values)
+        table = theirs.take("embeddings.position_embeddings.weight")
+        ours["embedding.positions.table.weight"] = table[first : first + config.max_len]
     ours |= theirs.linear("embedding.norm", "embeddings.LayerNorm")
     if config.embedding_size:
         ours |= theirs.linear("embedding.project", kind.project)
-    if config.relative_buckets:
+    if kind.relative_buckets:
         name = "encoder.relative_attention_bias.weight"
         ours["encoder.relative.table.weight"] = theirs.take(name)
     path = partial(kind.path, values) if kind.path else kind.layer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from transformer.checkpoint.adapters.options import USUAL, Values
 
@@ -35,8 +35,11 @@ class Names(NamedTuple):
 
     sizes: as in `sizes_of`. first_position: the row of the first token's position; None: the one
     after the padding's id. fixed_activation: of the token head, whatever the layers have.
-    norm_eps, n_token_types: None where config.json has them. embedding_size: the default of its key
-    in config.json, of kinds that have it.
+    norm_eps, n_token_types: None where config.json has them, or else the defaults. embedding_size:
+    the default of its key in config.json, of kinds that have it; project: the map from embeddings
+    to the stream. path: of a layer, where layers share weights; inner: the key that says how many
+    times each is repeated. refused: options with one supported value. by_distance: whether
+    positions are vectors of distances, as in DeBERTa.
     """
 
     prefix: str
@@ -51,11 +54,15 @@ class Names(NamedTuple):
     fixed_activation: str | None = None
     norm_eps: float | None = None
     n_token_types: int | None = None
+    default_eps: float = 1e-12
+    default_types: int = 2
     embedding_size: int | None = None
     relative_buckets: int = 0
     project: str = "embeddings_project"
     path: Callable[[Values, int], str] | None = None
     inner: str = ""
+    refused: Mapping[str, Any] = {}
+    by_distance: bool = False
 
 
 _BERT_LAYER = {
@@ -104,6 +111,11 @@ def _albert_path(values: Values, layer: int) -> str:
     return f"encoder.albert_layer_groups.{group}.albert_layers.{layer % inner}"
 
 
+_DEBERTA_LAYER = _BERT_LAYER | {
+    "self_attention.query": "attention.self.query_proj",
+    "self_attention.key": "attention.self.key_proj",
+    "self_attention.value": "attention.self.value_proj",
+}
 # Of question answering, where the score of "start" is compared between tokens; of each token.
 _OTHER_LABELS = (
     LabelHead("token-labels", "qa_outputs", None, None, "one token", ("start", "end")),
@@ -151,6 +163,18 @@ KINDS = {
         (LabelHead("text-labels", "classifier", "pooler", "tanh"), *_OTHER_LABELS),
         default_activation="gelu_new", embedding_size=128,
         project="encoder.embedding_hidden_mapping_in", path=_albert_path, inner="inner_group_num",
+    ),
+    "deberta-v2": Names(
+        "deberta.", "encoder.layer", _DEBERTA_LAYER,
+        TokenHead(f"{_BERT_HEAD}.dense", f"{_BERT_HEAD}.LayerNorm", "cls.predictions.decoder",
+                  "cls.predictions.bias"),
+        (LabelHead("text-labels", "classifier", "pooler.dense", "gelu"), *_OTHER_LABELS),
+        default_eps=1e-7, default_types=0, by_distance=True,
+        refused={
+            "relative_attention": True, "position_biased_input": False, "share_att_key": True,
+            "norm_rel_ebd": "layer_norm", "conv_kernel_size": 0, "legacy": True,
+            "pooler_hidden_act": "gelu",
+        },
     ),
     "mpnet": _ROBERTA._replace(
         prefix="mpnet.", inside=_MPNET_LAYER, first_position=2, n_token_types=0,

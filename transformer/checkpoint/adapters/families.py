@@ -5,8 +5,9 @@ To add one: an entry of FAMILIES.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor
 
@@ -25,6 +26,7 @@ from transformer.checkpoint.adapters import (
     opt,
     rotary_bert,
     t5,
+    xglm,
 )
 from transformer.checkpoint.adapters.bert_kinds import KINDS as BERTS
 from transformer.checkpoint.adapters.llama_kinds import KINDS as LLAMAS
@@ -88,6 +90,7 @@ FAMILIES: dict[str, Family] = {
     "falcon": Family(falcon, {}, _ids(bos=11, eos=11)),
     "mpt": Family(mpt, _usual("d_model", "n_heads", "n_layers")),
     "opt": Family(opt, {}, _ids(bos=2, eos=2)),
+    "xglm": Family(xglm, _usual("d_model", "attention_heads", "num_layers"), _ids(bos=0, eos=2)),
     "gpt_neox": Family(neox, {}, _ids(bos=0, eos=2)),
     "bloom": Family(neox, _usual("", "n_head", "n_layer"), _ids(bos=1, eos=2)),
     **{kind: Family(llama, {}, _OF_LLAMAS.get(kind, {})) for kind in LLAMAS},
@@ -99,6 +102,7 @@ FAMILIES: dict[str, Family] = {
     "bart": Family(bart, _FAIRSEQ, _ids(bos=0, eos=2, decoder_start=2)),
     "mbart": Family(bart, _FAIRSEQ, _ids(bos=0, eos=2)),
     "m2m_100": Family(bart, _FAIRSEQ, _ids(bos=0, eos=2, decoder_start=2)),
+    "pegasus": Family(bart, _FAIRSEQ, _ids(eos=1, decoder_start=0)),
     "marian": Family(bart, _FAIRSEQ, _ids(eos=0, decoder_start=58100)),
     "t5": Family(t5, _T5, _ids(eos=1)),
     "mt5": Family(t5, _T5, _ids(eos=1, decoder_start=0)),
@@ -125,6 +129,49 @@ NOT_READ: dict[str, str] = {
         "whisper", "vit", "clip", "siglip", "wav2vec2", "speech_to_text",
     )),
 }  # fmt: skip
+
+
+# Networks of images and texts whose text part is read, and what config.json leaves out of it.
+TEXT_PARTS: dict[str, dict[str, Any]] = {
+    "gemma3": {
+        "vocab_size": 262_208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+        "max_position_embeddings": 131_072, "sliding_window": 4096,
+    },
+    "llava": {}, "llava_next": {}, "mistral3": {},
+}  # fmt: skip
+_IMAGES = re.compile(r".*(vision_tower|vision_model|multi_modal_projector|image_newline).*")
+
+
+def text_part(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the text part of a network of images and texts; else the values."""
+    kind, inside = values.get("model_type"), values.get("text_config")
+    if not isinstance(kind, str) or kind not in TEXT_PARTS or not isinstance(inside, Mapping):
+        return dict(values)
+    ids = {key: x for key, x in values.items() if key.endswith("token_id")}
+    names = ("tie_word_embeddings", "quantization_config")
+    whole = {name: values[name] for name in names if values.get(name) is not None}
+    return {**TEXT_PARTS[kind], **ids, **inside, **whole, "part_of": kind}
+
+
+class TextWeights(Mapping[str, Tensor]):
+    """The weights of a text part, as a network of texts alone would call them."""
+
+    def __init__(self, stored: Mapping[str, Tensor]) -> None:
+        self._stored = stored
+        own = (name for name in stored if not _IMAGES.fullmatch(name))
+        self._names = {name.replace("language_model.", "", 1): name for name in own}
+
+    def __getitem__(self, name: str) -> Tensor:
+        """Read a tensor."""
+        return self._stored[self._names[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """The number of tensors."""
+        return len(self._names)
 
 
 def checked_kind(kind: object) -> str:

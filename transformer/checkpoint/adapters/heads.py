@@ -48,15 +48,20 @@ def decoder_of(
     head: dict[str, Any] = {"tie_embeddings": tied if said is None else bool(said)}
     name = architecture(values)
     other = decoder_head(values)
-    if other is not None:
+    if fields.get("head") == "none":
+        head = {"head": "none"}
+    elif other is not None:
         head = {"head": other.kind, **label_fields(values, other.labels, other.probabilities)}
     elif _HEADLESS.fullmatch(name) and not _has_head(stored):
         head = {"head": "none"}
     if "head" in head:
         head |= {"head_bias": False, "logit_scale": 1.0, "logit_cap": None}  # which are of tokens
-    usual = {"head_bias": False, "norm_eps": values.get("layer_norm_epsilon", 1e-5)}
+    usual = {
+        "family": "decoder",
+        "head_bias": False,
+        "norm_eps": values.get("layer_norm_epsilon", 1e-5),
+    }
     return ModelConfig(
-        family="decoder",
         padding_id=padding_of(values, sizes["vocab_size"], ("bos_token_id", "eos_token_id")),
         init="normal",
         **{**usual, **sizes, **fields, **head},
@@ -123,3 +128,38 @@ def _label_head(theirs: Stored, values: Values) -> dict[str, Tensor]:
     name = head.out if f"{head.out}.weight" in theirs else _OTHER_NAMES.get(head.out, head.out)
     found = theirs.linear("head.out", name)
     return {"head.out.bias": torch.zeros(len(found["head.out.weight"])), **found}
+
+
+def seq2seq_labels(values: Values) -> dict[str, Any]:
+    """The fields of an encoder-decoder's classifier, which reads the decoder's last token; empty
+    for another head."""
+    if not architecture(values).endswith("ForSequenceClassification"):
+        return {}
+    scores = label_fields(values, (), "one label")
+    plain = {"head_bias": False, "tie_embeddings": False, "logit_scale": 1.0}
+    return {"head": "text-labels-last", "label_activation": "tanh", **plain, **scores}
+
+
+def tables_and_head(theirs: Stored, config: ModelConfig) -> dict[str, Tensor]:
+    """The embeddings of an encoder-decoder, and its head."""
+    ours = _shared_tables(theirs)
+    if not config.labels:
+        return ours
+    ours.pop("head.weight", None)
+    ours |= theirs.linear("head.dense", "classification_head.dense")
+    return ours | theirs.linear("head.out", "classification_head.out_proj")
+
+
+def _shared_tables(theirs: Stored) -> dict[str, Tensor]:
+    """The embeddings of an encoder-decoder and its head, which share a matrix unless others are
+    stored."""
+    names = ("lm_head", "decoder.embed_tokens", "encoder.embed_tokens")
+    shared, head, *own = theirs.tied("shared.weight", *(f"{name}.weight" for name in names))
+    assert shared is not None
+    source, target = (shared if x is None else x for x in reversed(own))
+    ours = {"source_embedding.tokens.weight": source}
+    if source is not target:
+        ours["target_embedding.tokens.weight"] = target
+    if head is not None or target is not shared:
+        ours["head.weight"] = shared if head is None else head
+    return ours

@@ -33,7 +33,10 @@ IGNORED = (r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq", r"rotary_emb\.inv_fr
 def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     kind, rope = KINDS[values["model_type"]], _rope_of(values)
-    only({**values, **rope}, use_bidirectional_attention=False, **kind.refused)
+    only({**values, **rope}, **kind.refused)
+    both_ways = bool(values.get("use_bidirectional_attention", False))
+    if both_ways:
+        only(values, use_bidirectional_attention=kind.both_ways)
     sizes = sizes_of(values, max_len)
     width, n_heads = sizes["d_model"], sizes["n_heads"]
     head_size = values.get("head_dim") or kind.head_size or width // n_heads
@@ -60,8 +63,9 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
         tied=kind.tied,
         norm_eps=values.get(*kind.norm_eps[:2]),
         **none | options | dict(kind.fields),
+        **({"family": "encoder", "head": "none"} if both_ways else {}),
         **_rotary_of(values, rope, kind, head_size),
-        **_layer_types(values, kind, sizes["max_len"]),
+        **_layer_types(values, kind, sizes["max_len"], both_ways),
     )
 
 
@@ -99,10 +103,12 @@ def _rotary_of(values: Values, rope: Values, kind: Kind, head_size: int) -> dict
     return fields | {"sliding_rotary_base": float(sliding.get("rope_theta") or default)}
 
 
-def _layer_types(values: Values, kind: Kind, max_len: int) -> dict[str, Any]:
+def _layer_types(values: Values, kind: Kind, max_len: int, both_ways: bool) -> dict[str, Any]:
     """The window, and which layers have it and are rotated. Families without windows ignore the
     window in their config.json."""
     n_layers, window = values["num_hidden_layers"], values.get("sliding_window", kind.window)
+    if both_ways and window is not None:
+        window = window // 2 + 1  # to each side
     rotates = [1] * n_layers
     if kind.rope_interval is not None:
         interval = values.get("no_rope_layer_interval", kind.rope_interval)
@@ -170,6 +176,8 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
             for name in ("weight", "bias") if config.attention_bias else ("weight",):
                 at = f"decoder.layers.{layer}.self_attention.{part}.{name}"
                 ours[at] = half_split(ours[at], n_heads, config.rotary.size)
+    if config.family == "encoder":
+        ours = {name.replace("decoder.", "encoder.", 1): x for name, x in ours.items()}
     return ours if config.norm_kind != "layer" else with_biases(ours)
 
 

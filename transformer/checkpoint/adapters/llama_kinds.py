@@ -73,7 +73,8 @@ class Kind(NamedTuple):
     window: the default. rope_interval: each n-th layer is not rotated; rotates_windows: only those
     with a window are. rotary_share: of each head, if config.json may have another than all.
     scalings: our names of the rope_types that it has. trained_norms: whether norms have weights.
-    refused: options with one supported value.
+    both_ways: whether its layers may read what follows, as an encoder. refused: options with one
+    supported value.
     """
 
     fields: Mapping[str, Any] = {}
@@ -97,6 +98,7 @@ class Kind(NamedTuple):
     sliding_rotary_base: float | None = None
     scalings: Mapping[str, str] = SCALINGS
     trained_norms: bool = True
+    both_ways: bool = False
     refused: Mapping[str, Any] = {}
 
 
@@ -159,6 +161,7 @@ KINDS: dict[str, Kind] = {
         },
         layer=_GEMMA_2_LAYER | _NORMS_OF_HEADS,
         windows=6,
+        both_ways=True,
         rotary_base=1_000_000.0,
         sliding_rotary_base=10_000.0,
     ),

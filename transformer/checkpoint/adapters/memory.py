@@ -18,6 +18,7 @@ from transformer.checkpoint.adapters import (
     reasons,
     with_ids,
 )
+from transformer.checkpoint.adapters.families import text_part
 from transformer.checkpoint.folder import Checkpoint, Network
 from transformer.checkpoint.weight_files import plain_name
 
@@ -34,7 +35,7 @@ def from_memory(theirs: Any, tokenizer: Any, max_len: int = MAX_LEN) -> Checkpoi
     theirs = getattr(theirs, "_orig_mod", theirs)  # of a compiled network
     name = type(theirs).__name__
     special = theirs.generation_config.to_dict() if theirs.can_generate() else None
-    values = theirs.config.to_dict() | {"architectures": [name]}
+    values = text_part(theirs.config.to_dict() | {"architectures": [name]})
     values = with_ids(values, special)
     stored = {plain_name(key): x.detach().cpu().clone() for key, x in theirs.state_dict().items()}
     files = TemporaryDirectory()
@@ -56,7 +57,7 @@ def from_memory(theirs: Any, tokenizer: Any, max_len: int = MAX_LEN) -> Checkpoi
 def _check_same_results(theirs: Any, network: Network) -> None:
     """Raise ValueError if the network in memory gives other results than the one made of it."""
     config, training = network.config, [(part, part.training) for part in theirs.modules()]
-    fill = {config.padding_id, theirs.config.pad_token_id}
+    fill = {config.padding_id, theirs.config.get_text_config().pad_token_id}
     few = [index for index in range(3, config.vocab_size) if index not in fill]
     ids = torch.tensor([few[:: max(1, len(few) // 4)][:4]])[:, : config.max_len]
     both = config.family == "encoder-decoder"

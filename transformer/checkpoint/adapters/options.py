@@ -328,18 +328,3 @@ def second_norm(ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if ".self_residual.norm." in name:
             copies[name.replace("self_residual", "feed_forward_residual")] = tensor.clone()
     return copies
-
-
-def shared_tables(theirs: Stored) -> dict[str, Tensor]:
-    """The embeddings of an encoder-decoder and its head, which share a matrix unless others are
-    stored."""
-    names = ("lm_head", "decoder.embed_tokens", "encoder.embed_tokens")
-    shared, head, *own = theirs.tied("shared.weight", *(f"{name}.weight" for name in names))
-    assert shared is not None
-    source, target = (shared if x is None else x for x in reversed(own))
-    ours = {"source_embedding.tokens.weight": source}
-    if source is not target:
-        ours["target_embedding.tokens.weight"] = target
-    if head is not None or target is not shared:
-        ours["head.weight"] = shared if head is None else head
-    return ours

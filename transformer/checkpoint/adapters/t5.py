@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
+from transformer.checkpoint.adapters.heads import architecture, seq2seq_labels, tables_and_head
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     Stored,
@@ -14,13 +15,11 @@ from transformer.checkpoint.adapters.options import (
     one_of,
     only,
     padding_of,
-    shared_tables,
     sizes_of,
 )
 from transformer.model.config import ModelConfig
-from transformer.model.score_bias import RelativeBias
 
-PREFIX = "transformer."  # of classifiers, which are refused
+PREFIX = "transformer."  # of classifiers
 IGNORED = (r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",)
 _ATTENTION = {"query": "q", "key": "k", "value": "v", "output": "o"}
 _BIAS = "layer.0.SelfAttention.relative_attention_bias"
@@ -44,7 +43,6 @@ KINDS = {
 
 def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
-    only(values, relative_attention_max_distance=RelativeBias.FARTHEST)
     names = ("vocab_size", "d_model", "num_heads", "num_layers", "", "d_ff")
     sizes = sizes_of({**values, "": max_len}, max_len, names)  # the positions have no limit
     head_size, all_heads = values.get("d_kv", 64), sizes["d_model"]
@@ -56,8 +54,13 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
     is_gated = values.get("is_gated_act", bool(gated))
     activation = values.get("dense_act_fn") or activation
     whole: dict[str, Any] = {"family": "encoder", "head": "none"}
-    if f"decoder.block.0.{_BIAS}.weight" in stored:
-        whole = {"family": "encoder-decoder", "tie_embeddings": True, "share_embeddings": True}
+    if architecture(values).endswith("ForTokenClassification"):
+        raise ValueError("its head scores the tokens of the encoder alone, which is not read")
+    if f"decoder.block.0.{_BIAS}.weight" in Stored(stored, PREFIX):
+        whole = {
+            "family": "encoder-decoder", "tie_embeddings": True, "share_embeddings": True,
+            "head_bias": False,
+        }  # fmt: skip
         scaled = kind.scales
         if scaled is None:
             tied = values.get("tie_word_embeddings") is not False
@@ -65,17 +68,18 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
         n_layers = values.get("num_decoder_layers") or sizes["n_layers"]
         whole["target_n_layers"] = None if n_layers == sizes["n_layers"] else n_layers
         whole["logit_scale"] = all_heads**-0.5 if scaled else 1.0
+        whole |= seq2seq_labels(values)
     return ModelConfig(
         norm_kind="rms",
         positions=kind.positions,
         relative_buckets=values.get("relative_attention_num_buckets", 32),
+        relative_farthest=values.get("relative_attention_max_distance", 128),
         activation=one_of({"feed_forward_proj": activation}, "feed_forward_proj", ACTIVATIONS, ""),
         head_size=None if head_size * sizes["n_heads"] == all_heads else head_size,
         attention_bias=False,
         score_scale=1.0,
         gated=is_gated,
         feed_forward_bias=False,
-        head_bias=False,
         norm_eps=values.get("layer_norm_epsilon", 1e-6),
         padding_id=padding_of(values, sizes["vocab_size"]),
         init="normal",
@@ -93,7 +97,7 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
         assert tokens is not None
         ours = {"embedding.tokens.weight": tokens}
     else:
-        ours, stacks["decoder"] = shared_tables(theirs), True
+        ours, stacks["decoder"] = tables_and_head(theirs, config), True
     for stack, crosses in stacks.items():
         names = _layer(crosses, config.gated)
         if KINDS[values["model_type"]].positions == "relative":
