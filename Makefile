@@ -42,7 +42,7 @@ format: $(VENV)/.dev $(TOOLS)/.done
 	$(PRETTIER) --write
 
 docs: $(VENV)/.dev
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs . build/docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs -d build/doctrees . build/docs
 
 mutants: $(VENV)/.dev
 	$(PIP) $(call GROUP,mutants)

@@ -8,6 +8,7 @@ import pytest
 
 import transformer
 from transformer.checkpoint.adapters.families import FAMILIES
+from transformer.lessons import all_lessons
 from transformer.server import limits
 from transformer.server.api import endpoints_of
 from transformer.server.service import Service
@@ -97,3 +98,14 @@ def test_a_documents_scores_are_those_of_the_checkpoints(name):
     (beams,) = re.findall(r"^\| beam 4 .*$", models["translate-en-fr"].card, re.MULTILINE)
     bleu, chrf = map(float, re.findall(r"\d+\.\d+", beams)[:2])
     assert f"BLEU {bleu:.1f}, chrF {chrf:.1f}" in text
+
+
+def test_the_table_of_45_minutes_is_that_of_the_lessons_own_steps():
+    opener, opener_2, *steps = all_lessons()["route"]["en"].steps
+    who = {"pairs": "pairs", "projector": "projector", "everybody": "each alone"}
+    rows = [(opener.minutes + opener_2.minutes, "projector")]
+    rows += [(step.minutes, who[step.who] + ", phones" * step.phones) for step in steps]
+    text = (ROOT / "docs/teaching/forty-five-minutes.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\| (\d+) \|.*\| ([^|]+) \|$", text, re.MULTILINE)
+    assert [(int(minutes), people) for minutes, people in table] == rows
+    assert sum(minutes for minutes, _ in rows) == 45
