@@ -58,16 +58,23 @@ def frames_of(
     run: with its lens, where its network predicts tokens. measure: measure now what each broken
     idea costs, see `breaks.answer_broken`.
     """
-    stack, kind = run.trace.kinds()[-1]
     return {
-        "head": head_frame(TWO, TWO),
-        "combined": head_frame(TWO, TWO, combined=True),
-        **answer_columns(run, stack=stack, kind=kind),
+        **attention_frames(run),
         **{name: _bare(figure) for name, figure in _figures(models, run, batch)},
         "architecture": _plain(answer_architecture(run)),
         "broken": answer_broken(models, run.model, measure=measure),
         "teaching": TEACHING.get(run.config.family),
         "words": COMMON_WORDS,
+    }
+
+
+def attention_frames(run: Run) -> dict[str, Any]:
+    """Of the large picture of attention, by name."""
+    stack, kind = run.trace.kinds()[-1]
+    return {
+        "head": head_frame(TWO, TWO),
+        "combined": head_frame(TWO, TWO, combined=True),
+        **answer_columns(run, stack=stack, kind=kind),
     }
 
 

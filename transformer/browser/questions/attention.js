@@ -1,6 +1,6 @@
 // The questions about attention, each answered as the Python function of its name (views/attention).
 
-import { flowWeights, packBits } from "../../web/flow.js";
+import { flowWeights, packBits } from "../flow.js";
 import { columnsOf, frameOf, headFrame, matrixOf } from "../frames.js";
 import {
   boundOf,
@@ -140,10 +140,8 @@ const attentionMath = (item, { site, head, query }) => {
   const { text, model } = item;
   const { scoreSize: score_size, headSize: size, config } = model.network;
   const { queries, keys: key_labels } = labelsAt(item, site);
-  const row =
-    query === null || query === undefined
-      ? queries.length - 1
-      : Math.min(query, queries.length - 1);
+  const isThere = query !== null && query < queries.length; // not where none is chosen
+  const row = isThere ? query : queries.length - 1;
   const n = key_labels.length;
   return {
     ...{ query: row, query_label: queries[row], key_labels, score_size, bias: null },

@@ -1,6 +1,6 @@
 // The questions about masks, each answered as the Python function of its name (views/masks).
 
-import { packBits } from "../../web/flow.js";
+import { packBits } from "../flow.js";
 import { numeral, say, sayList, sayN } from "../../web/messages.js";
 import { frameOf, label, matrixOf, stretched } from "../frames.js";
 import { softmax } from "../sampling.js";

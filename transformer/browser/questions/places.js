@@ -43,10 +43,13 @@ export const switchedOff = ({ text, model }, site) => {
     );
 };
 /** @type {(item: Item, stack: string, kind: string) => string[]} */
-export const sitesOf = ({ model }, stack, kind) =>
-  Array.from({ length: model.network.config.n_layers }, (_, layer) =>
-    nameOf({ stack, layer, kind }),
+export const sitesOf = ({ model, facts }, stack, kind) => {
+  const known = facts.kinds?.find(
+    (/** @type {Data} */ one) => one.stack === stack && one.kind === kind,
   );
+  const length = known?.n_layers ?? model.network.config.n_layers;
+  return Array.from({ length }, (_, layer) => nameOf({ stack, layer, kind }));
+};
 // A head's weights, (Tq, Tk): 0 of one that is switched off.
 /** @type {(item: Item, site: string, head: number) => Float32Array} */
 export const weightsRead = (item, site, head) => {
@@ -65,6 +68,7 @@ export const labelsAt = (item, site) => {
 // The scores of a head, (Tq, Tk), before the mask.
 /** @type {(item: Item, site: string, head: number) => Float32Array} */
 export const scoresOf = ({ text, model }, site, head) => {
+  if ("scores" in text) return /** @type {any} */ (text).scores(site, head); // as recorded
   const { scale, cap } = text.attention(site);
   const [queries, keys] = [text.queries(site, head), text.keys(site, head)];
   const size = model.network.headSize;

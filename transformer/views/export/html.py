@@ -20,7 +20,6 @@ import numpy as np
 import plotly.graph_objects as go
 import torch
 
-from transformer.analysis.atlas import atlas
 from transformer.interventions.descriptions import to_dict
 from transformer.messages import (
     capital,
@@ -53,12 +52,12 @@ from transformer.runs.request import method_words
 from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
 from transformer.views.attention.head_metrics import answer_metrics
-from transformer.views.attention.heatmap import head_frame, mask_answer
-from transformer.views.attention.lines import answer_columns
+from transformer.views.attention.heatmap import mask_answer
 from transformer.views.drawing.style import dark_colours
 from transformer.views.export.bundle import bundle, read_module, read_style
 from transformer.views.export.gallery import gallery
 from transformer.views.export.packing import Pack, packed, rounded
+from transformer.views.frames import attention_frames
 from transformer.views.masks.masks import mask_heatmap
 from transformer.views.parameters import SELECTION, Choice, Int
 from transformer.views.positions import encodings
@@ -92,12 +91,15 @@ def page(item: Run | Batch, site: str = "", head: int = 0) -> str:
     pack, runs = Pack(), [item] if isinstance(item, Run) else list(item)
     with said_later() as sentences:
         texts = [content(run, pack) | {"typed": run.request.text} for run in runs]
+        frames = attention_frames(runs[0])
     for row, (run, text) in enumerate(zip(runs, texts, strict=True)):
         text["run"]["run"] = str(row)
         if site:
             at = head_view(run, site, head).site
             text["run"]["opening"] = {"site": str(at), "head": str(head)}
-    return _filled(pack.text({"model": item.model, "texts": texts}), sentences, len(texts))
+    return _filled(
+        pack.text({"model": item.model, "texts": texts, "frames": frames}), sentences, len(texts)
+    )
 
 
 def _filled(data: str, sentences: set[str], n_texts: int) -> str:
@@ -209,8 +211,6 @@ def summary(run: Run) -> str:
 
 def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
     records = records_of(run, stack, kind)
-    view = head_view(run, records[0].site, 0)
-    small = atlas(run, stack, kind)
     masks = [mask_answer(record.allowed[0].cpu().numpy()) for record in records]
     return {
         "stack": stack,
@@ -218,10 +218,6 @@ def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
         "n_layers": len(records),
         "shape": masks[0]["shape"],
         "masks": [pack.array(mask["allowed"]) for mask in masks],
-        "figure": head_frame(view.query_labels, view.key_labels),
-        "combined": head_frame(view.query_labels, view.key_labels, combined=True),
-        "columns": answer_columns(run, stack=stack, kind=kind),
-        "atlas": {"pixels": pack.array(small.pixels), "masked": pack.array(small.masked)},
         "metrics": answer_metrics(run, stack=stack, kind=kind),
         "layers": [heads_of(_read(run, record), pack) for record in records],
     }

@@ -1,14 +1,14 @@
 // The saved page of a run, or of the texts of a batch: text, attention, prediction, masks, positions and more,
 // drawn from the file's data.
 
-import { isAblated } from "../../../web/runs.js";
-import { answerFrom, unpackBits } from "../../../web/ask.js";
+import { recordedItem } from "../../../browser/recorded.js";
+import { answers as attention } from "../../../browser/questions/attention.js";
+import { answerFrom } from "../../../web/ask.js";
 import { Select, Switch } from "../../../web/controls.js";
 import { bindField, fields, showFields, shownFields } from "../../../web/fields.js";
 import { Figure } from "../../../web/figure.js";
-import { headNumbers } from "../../../web/head_numbers.js";
 import { thinLabels } from "../../../web/labels.js";
-import { everyField, siteNamed, wholeNumber } from "../../../web/declared.js";
+import { everyField, wholeNumber } from "../../../web/declared.js";
 import { PredictedToken, before, predictedPosition, readPosition } from "../../../web/selection.js";
 import { plainQuery, stateOf } from "../../../web/link_text.js";
 import { capital, numeral, say, sayN, sayWith } from "../../../web/messages.js";
@@ -16,6 +16,7 @@ import { useDocument, usePart } from "../../../web/part.js";
 import { takePlotlyFrom } from "../../../web/plots.js";
 import {
   batch as together,
+  computed,
   effect,
   html,
   render,
@@ -29,9 +30,8 @@ import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
 import { Attention } from "../../attention/attention.js";
 import { Worked } from "../../attention/attention_math.js";
-import { flowWeights, packBits } from "../../../web/flow.js";
 import { said } from "../../../web/later.js";
-import { filled, flatAtlas, flatOf, gunzip, unpack } from "./pack.js";
+import { filled, flatOf, gunzip, unpack } from "./pack.js";
 
 // ---- a whole picture of a run with its words: drawn at once, or when it is opened ----
 
@@ -100,55 +100,17 @@ const Candidates = ({ token, candidates }) => {
 /** @type {(of: {stack: string, kind: string}) => any} */
 const kindOf = ({ stack, kind }) =>
   page.run.kinds.find((one) => one.stack === stack && one.kind === kind);
-const headOf = ({ shape, masks, figure, layers }, layer, head) => {
-  const part = (stored) => {
-    const all = flatOf(stored);
-    const size = all.length / stored.shape[0];
-    return all.subarray(head * size, (head + 1) * size);
-  };
-  const recorded = Object.entries(layers[layer]).map(([name, stored]) => [name, part(stored)]);
-  return { shape, figure, allowed: flatOf(masks[layer]), ...Object.fromEntries(recorded) };
+// frames: figures without numbers.
+const answerAbout = (frames) => {
+  const item = computed(() => recordedItem(page.run, frames, flatOf));
+  const asked = (name) => (data) => attention[name](item.value, data);
+  answerFrom({
+    ...Object.fromEntries(Object.keys(attention).map((name) => [name, asked(name)])),
+    metrics: (of) => kindOf(of).metrics,
+    // Recorded weights to compare with would be worked out from the same numbers.
+    attention_math: (of) => ({ ...asked("attention_math")(of), weights: null }),
+  });
 };
-// layer: null for all.
-const flowOf = (kind, which, layer) => {
-  const { shape, masks, combined: figure, layers } = kind;
-  const heads = Array.from({ length: page.run.n_heads }, (_, head) => head);
-  const weights = layers.map((_, at) =>
-    heads
-      .filter((head) => !isAblated({ ...kind, layer: at, head }))
-      .map((head) => headNumbers(headOf(kind, at, head)).weights),
-  );
-  const last = layer === null ? layers.length : layer + 1;
-  const first = which === "mean" && layer !== null ? layer : 0;
-  const size = shape[0] * shape[1];
-  const combined = (/** @type {any[][]} */ all) => flowWeights(all.slice(first, last), which, size);
-  const paths = combined(masks.map((mask) => [unpackBits(flatOf(mask), size)]));
-  return { shape, figure, allowed: packBits(paths), weights: combined(weights) };
-};
-answerFrom({
-  atlas: (of) => flatAtlas(kindOf(of).atlas),
-  metrics: (of) => kindOf(of).metrics,
-  columns: (of) => kindOf(of).columns,
-  flow: ({ which, layer, ...of }) => flowOf(kindOf(of), which, layer),
-  heatmap({ site, head }) {
-    const at = siteNamed("site", site, page.run);
-    return headOf(kindOf(at), at.layer, head);
-  },
-  attention_math({ site, head, query }) {
-    const at = siteNamed("site", site, page.run);
-    const { shape, figure, allowed, queries, keys, values } = headOf(kindOf(at), at.layer, head);
-    const [nQueries, nKeys] = shape;
-    const size = queries.length / nQueries;
-    const { query_labels: labels, key_labels } = figure.layout.meta;
-    const row = labels[query] === undefined ? nQueries - 1 : query; // none is chosen, or it has slid out
-    return {
-      ...{ query: row, query_label: labels[row], key_labels, keys, values },
-      ...{ score_size: size, bias: null, cap: null },
-      q: queries.subarray(row * size, (row + 1) * size),
-      allowed: unpackBits(allowed, nQueries * nKeys).subarray(row * nKeys, (row + 1) * nKeys),
-    };
-  },
-});
 
 const AttentionSection = () => html`<section id="attention" aria-labelledby="attention-title">
   <h2 id="attention-title">${say("Attention")}</h2><${Attention} />
@@ -291,6 +253,7 @@ const start = async () => {
   if (!parts) return (byId("damaged").hidden = false);
   const [data, library] = parts;
   takePlotlyFrom(() => URL.createObjectURL(new Blob([library], { type: "text/javascript" })));
+  answerAbout(data.frames);
   followRow(data.texts);
   await shownIn(location.href);
   document.documentElement.lang = fields.lang;

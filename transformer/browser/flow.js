@@ -1,4 +1,4 @@
-// Attention weights of many heads combined, as by analysis/attention_flow.py: for a page without a server.
+// Attention weights of many heads combined, as by analysis/attention_flow.py.
 
 /** @typedef {Float32Array | Float64Array} Matrix flat */
 
