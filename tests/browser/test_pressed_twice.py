@@ -144,6 +144,13 @@ def test_all_tools_are_seen_to_open_on_a_phone(opening, address):
     with opening() as open_page:
         visit = open_page(address, own=PHONE, width=390, height=844, tab="Journey")
         visit.wait_drawn(".journey")
+        ghost, letter = (
+            visit.page.locator(f".text-tokens {part}").bounding_box()
+            for part in (".ghost", ".token.asks")
+        )
+        assert ghost is not None
+        assert letter is not None
+        assert abs(ghost["y"] - letter["y"]) < letter["height"]  # one word, on one line
         visit.page.locator(".all-tools").tap()
         expect(visit.page.locator("#right [role=tab]").first).to_be_in_viewport()
 
