@@ -3,12 +3,14 @@
 import dataclasses
 import math
 
+import brotli
 import numpy as np
 import pytest
 import torch
 from kit.client import queries
 from kit.models import model_of, tiny, tokenizer_of
 
+from transformer.server.resources import written
 from transformer.views.positions.bias import score_bias
 from transformer.views.positions.encodings import (
     position_curves,
@@ -34,6 +36,24 @@ def test_the_matrix_is_the_stacks_own_and_curves_are_its_columns(run, translatio
         np.testing.assert_array_equal(line.y, matrix[:, dimension])
     with pytest.raises(ValueError, match=r"stack must be one of \['encoder', 'decoder'\]"):
         position_matrix(translation, "middle")
+
+
+def test_a_large_matrix_is_drawn_by_some_of_its_rows_in_a_small_answer(run):
+    matrix = torch.randn(512, 256, generator=torch.Generator().manual_seed(1))
+    large = dataclasses.replace(run, position_matrices={"decoder": matrix})
+    for which in ("matrix", "similarity"):
+        answer = PICTURES["positions"].ask(large, given={"which": which})
+        assert len(brotli.compress(written(answer)[0])) < 120_000  # of random numbers
+        (cells,), layout = answer["figure"].data, answer["figure"].layout
+        places = list(cells.y)
+        assert places[:50] == list(range(50))
+        assert (places[-1], len(places)) == (511, len(set(places)))
+        assert max(np.diff(places)) < 10
+        rows = matrix[places]
+        unit = rows / rows.norm(dim=1, keepdim=True)
+        wanted = rows if which == "matrix" else unit @ unit.T
+        np.testing.assert_allclose(cells.z, wanted.numpy(), atol=1e-6)
+        assert list(layout.yaxis.range) == [511.5, -0.5]
 
 
 def test_the_strips_are_rows_of_the_models_own_tables(run, tiny_model):

@@ -19,6 +19,7 @@ from transformer.views.drawing import style
 from transformer.views.parameters import STACK, IntList
 
 MAX_CURVES = 12
+MAX_CELLS = 28_000  # of a picture: at most 120 KB, and rows of some three pixels
 _DASHES = ("solid", "dash", "dot", "dashdot")
 # Okabe and Ito's colours, less those too pale on white or too dark on black; the first is not
 # spelled as in theme.css, so that the dark theme does not replace it.
@@ -47,19 +48,34 @@ def check_added(run: Run) -> None:
         raise ValueError(f"{run.model} adds no vectors of positions to its tokens")
 
 
+def drawn_positions(matrix: Matrix) -> NDArray[np.int32]:
+    """The positions of a picture of a (max_len, C) matrix: all, or of more than MAX_CELLS numbers
+    the first half as many as fit, and as many at equal steps up to the last."""
+    n_positions, size = matrix.shape
+    half = max(8, MAX_CELLS // size // 2)
+    if n_positions <= 2 * half:
+        return np.arange(n_positions, dtype=np.int32)
+    rest = np.linspace(half, n_positions - 1, half).round()
+    return np.concatenate([np.arange(half), rest]).astype(np.int32)
+
+
 def position_matrix(run: Run, stack: str | None = None) -> go.Figure:
-    """Position x dimension, every position that the model knows; z is the matrix itself.
+    """Position x dimension, of positions from the first to the last that the model knows (see
+    `drawn_positions`); z are rows of the matrix itself.
 
     A line marks the positions that this run used: those above it. Raises ValueError for a stack
     that the model does not have.
     """
     chosen, matrix, used = matrix_of(run, stack)
     hover = style.cell_hover(say("position"), say("dimension"), say("value"))
-    max_len, size = matrix.shape
+    (max_len, size), places = matrix.shape, drawn_positions(matrix)
+    rows = {"y": places} if len(places) < max_len else {}
     edge = {"xref": "x domain", "x0": 0, "x1": 1, "y0": used - 0.5, "y1": used - 0.5}
     line = {"type": "line", "line": _dashed(), **edge}
     return style.figure(
-        style.signed_cells(matrix, hover, bar=say("value")),
+        style.signed_cells(
+            matrix[places], hover, bound=style.bound_of(matrix), bar=say("value"), **rows
+        ),
         f"Position matrix of the {chosen} ({run.config.positions})",
         f"the row of a position is added to its token; this run used {used} of {max_len} rows",
         xaxis=style.axis(say("dimension"), range=[-0.5, size - 0.5]),
@@ -153,16 +169,20 @@ def line_figure(
 
 def position_similarity(run: Run, stack: Annotated[str | None, STACK] = None) -> go.Figure:
     """Cosine of the angle between every two positions' vectors; z in [-1, 1], 1 on the diagonal.
+    The positions are those of `position_matrix`.
 
     A vector of zeros has no direction: its similarities are shown as 0.
     """
     chosen, matrix, used = matrix_of(run, stack)
-    lengths = np.linalg.norm(matrix.astype(np.float64), axis=1, keepdims=True)
-    unit = matrix / np.where(lengths > 0, lengths, 1)
+    places = drawn_positions(matrix)
+    both = {"x": places, "y": places} if len(places) < len(matrix) else {}
+    vectors = matrix[places].astype(np.float64)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = vectors / np.where(lengths > 0, lengths, 1)
     hover = style.cell_hover(say("position"), say("position"), say("cosine"))
     cosines = (unit @ unit.T).astype(np.float32)
     square = {"x0": -0.5, "y0": -0.5, "x1": used - 0.5, "y1": used - 0.5}
-    cells = style.signed_cells(cosines, hover, bound=1, bar=say("cosine"))
+    cells = style.signed_cells(cosines, hover, bound=1, bar=say("cosine"), **both)
     return style.figure(
         cells,
         f"Similarity of positions, {stack_name(chosen)} ({run.config.positions})",
