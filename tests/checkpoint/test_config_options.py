@@ -12,11 +12,11 @@ from safetensors.torch import load_file
 
 from transformer.checkpoint.adapters import (
     _special_ids,
-    _with_usual_names,
     config_of,
     network_of,
     values_of,
     with_ids,
+    with_usual_names,
 )
 from transformer.checkpoint.adapters.families import FAMILIES as READ
 from transformer.checkpoint.adapters.options import padding_of
@@ -226,7 +226,7 @@ def test_a_key_that_is_not_there_has_the_value_that_transformers_gives_it(family
 
     def read(values):
         """The network and the special ids, or why it is not read."""
-        values = with_ids(_with_usual_names(dict(values)), {})
+        values = with_ids(with_usual_names(dict(values)), {})
         try:
             config = config_of(values, 9_000, stored)
         except ValueError as error:

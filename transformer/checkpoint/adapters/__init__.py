@@ -110,7 +110,7 @@ def checkpoint_of(
 
 def values_of(folder: Path) -> Values:
     """The values of config.json and the ids of generation_config.json. Raises ValueError."""
-    values = _with_usual_names(text_part(_object(folder / "config.json")))
+    values = with_usual_names(text_part(_object(folder / "config.json")))
     given = folder / "generation_config.json"
     return with_ids(values, _object(given) if given.is_file() else None)
 
@@ -135,7 +135,7 @@ def _names_and_ids(kind: Any) -> tuple[Mapping[str, str], Mapping[str, int]]:
     return FAMILIES[kind][1:] if known else ({}, {})
 
 
-def _with_usual_names(values: dict[str, Any]) -> dict[str, Any]:
+def with_usual_names(values: dict[str, Any]) -> dict[str, Any]:
     """Add keys that config.json has by another name. Raises ValueError if two names differ."""
     kind = values.get("model_type")
     for other, usual in _names_and_ids(kind)[0].items():

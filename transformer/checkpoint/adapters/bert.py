@@ -73,11 +73,11 @@ def _learned(kind: Names) -> dict[str, Any]:
 def _distances(values: Values, sizes: Values) -> dict[str, Any]:
     """The fields of DeBERTa's distances: queries and keys are matched to a vector of each."""
     only(values, embedding_size=sizes["d_model"])
+    usual = {"relative_attention": False, "position_biased_input": True, **values}
+    only(usual, relative_attention=True, position_biased_input=False)
     kinds = values.get("pos_att_type") or []
-    kinds = kinds.split("|") if isinstance(kinds, str) else kinds
+    kinds = kinds.lower().replace(" ", "").split("|") if isinstance(kinds, str) else kinds
     only({"pos_att_type": sorted(kinds)}, pos_att_type=["c2p", "p2c"])
-    if not values.get("relative_attention") or values.get("position_biased_input", True):
-        raise ValueError("it adds positions to tokens; what is read: position_biased_input=False")
     buckets, longest = values.get("position_buckets", -1), values.get("max_relative_positions", -1)
     if buckets < 1:
         raise ValueError(f"it has position_buckets={buckets}; what is read: 1 or more")

@@ -171,8 +171,8 @@ KINDS = {
         (LabelHead("text-labels", "classifier", "pooler.dense", "gelu"), *_OTHER_LABELS),
         default_eps=1e-7, default_types=0, by_distance=True,
         refused={
-            "relative_attention": True, "position_biased_input": False, "share_att_key": True,
-            "norm_rel_ebd": "layer_norm", "conv_kernel_size": 0, "legacy": True,
+            "share_att_key": True, "norm_rel_ebd": "layer_norm", "conv_kernel_size": 0,
+            "legacy": True,
             "pooler_hidden_act": "gelu",
         },
     ),

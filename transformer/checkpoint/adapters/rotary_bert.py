@@ -89,10 +89,11 @@ KINDS = {
             "layer_norm_eps": "layer_norm_epsilon", "rope_theta": "rotary_emb_base",
         },
         refused={
-            "activation_function": "swiglu", "prenorm": False, "qkv_proj_bias": False,
+            "moe_every_n_layers": 0, "activation_function": "swiglu", "prenorm": False,
+            "qkv_proj_bias": False,
             "mlp_fc1_bias": False, "mlp_fc2_bias": False, "rotary_emb_fraction": 1.0,
             "rotary_emb_interleaved": False, "rotary_emb_scale_base": None, "causal": False,
-            "use_rms_norm": False, "parallel_block": False, "moe_every_n_layers": 0,
+            "use_rms_norm": False, "parallel_block": False,
         },
         base=1_000.0,
         types=2,
