@@ -31,23 +31,23 @@ PEERS = ("torch", "transformers", "transformer-lens", "x-transformers")
 
 
 def main() -> None:
-    """Measure each shape with each number of threads; print the tables; keep the figures."""
+    """Measure each shape with each number of threads; print its table and keep its figures."""
     options = _options()
     if options.held_to_avx2:
         os.environ.update(results.held_to_avx2())
-    found: dict[str, Any] = {"spincount": SPINCOUNT, "runs": []}
+    about = {
+        "spincount": SPINCOUNT, "versions": results.versions(*PEERS, python=options.peers_python)
+    }  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         for name in QUICK_SHAPES if options.quick else options.shapes:
             for threads in [1] if options.quick else options.threads:
                 figures = _measure(options, name, threads, Path(folder) / "figures.json")
-                found["runs"].append(figures)
                 print(generation_tables({"runs": [figures]}))
                 worst = max(figures["largest_difference"].values())
                 missing = "; ".join(figures["missing"]) or "nothing"
                 print(f"\nattention differs by at most {worst:.0e}; not installed: {missing}\n")
-    found["versions"] = results.versions(*PEERS, python=options.peers_python)
-    if not options.quick or options.json != results.MEASURED:
-        results.add("generation", found, options.json)
+                if not options.quick or options.json != results.MEASURED:
+                    results.add("generation", about | {"runs": [figures]}, options.json)
 
 
 def _options() -> argparse.Namespace:
