@@ -199,7 +199,9 @@ WATCH = """() => {
     const card = () => document.querySelector(".head-card");
     window.cards = [];
     const note = () => {
-        const words = [card()?.querySelector("h3").innerText.trim(),
+        const title = card()?.querySelector("h3").cloneNode(true);
+        title?.querySelector(".head-label")?.remove(); // it may come later, into its own room
+        const words = [title?.textContent.replace(/\\s+/g, " ").trim(),
             ...[...card()?.querySelectorAll("li") ?? []].map(one => one.innerText)];
         if (JSON.stringify(words) !== JSON.stringify(window.cards.at(-1))) window.cards.push(words);
     };

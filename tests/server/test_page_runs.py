@@ -108,6 +108,14 @@ def test_every_server_has_the_same_examples_and_opens_with_them(here, there):
         assert run_of(there, {"model": name}) is there.store.run(run)
 
 
+def test_the_example_of_another_server_is_made_beside_a_pages_run(there):
+    ids = ("example-0123456789abcdef", "browser-0123456789abcd")
+    Regenerator(there).make({ids[0]: {"model": "tiny"}, ids[1]: GOOD})
+    assert there.store.has_each([*ids]) == [True, True]
+    compare = {"run": ids[1], "other": ids[0]}
+    assert aio.answer(resource_app(there), "compare", params=compare).status_code == 200
+
+
 def test_a_busy_server_asks_the_page_to_retry_a_regeneration(there, monkeypatch):
     monkeypatch.setattr(slots, "MAX_THREADS_WAITING", 0)
     with pytest.raises(RunExpired, match="The server is busy with other requests"):

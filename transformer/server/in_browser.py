@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from transformer.checkpoint import bundled_names
 from transformer.checks import check_choice, check_names
+from transformer.interventions.breaks import breaks_of
 from transformer.messages import catalogue, language, said_later
 from transformer.messages.templates import script_catalogue
 from transformer.server.errors import CLOSED, public_error
@@ -57,7 +58,8 @@ class InBrowser:
 
     def engine(self, data: Mapping[str, Any]) -> Answer:
         """What the page loads for {"model"}: addresses of files with their sizes, of the kernel and
-        the worker; its `examples` answer; and texts that are no visitor's own.
+        the worker; its `examples` answer; ideas of it that can be switched off; and texts that are
+        no visitor's own.
 
         Raises ValueError for a model that only the server computes.
         """
@@ -76,6 +78,7 @@ class InBrowser:
             "kernel": next(one for one in held.files if one.endswith(KERNEL.name)),
             "worker": MODULES.address(WORKER),
             "page": example_page(self._service, caller().session, name, {}),
+            "breaks": [*breaks_of(self._service.model(name).config)],
             "offered": sorted(texts),
             "batches": sorted(batches),
             "words": script_catalogue(language(), of_scripts | held.sentences),

@@ -39,7 +39,8 @@ from transformer.server.trainings import SIGN
 from transformer.tokenizer import Tokenizer
 
 OF_BATCH = ("model", "lines", "bare", *LANGUAGES)
-ID = re.compile(r"[\w-]{22}", flags=re.ASCII)  # as the store makes them
+# As the store makes them, those of examples too, which another server need not have.
+ID = re.compile(r"[\w-]{22}|example-[0-9a-f]{16}", flags=re.ASCII)
 BYTE = re.compile("‹[0-9A-F]{2}›")  # the label of a token that is one byte of a sign
 _STOPPED = {
     "end": mark("The model ended its text."),

@@ -33,26 +33,53 @@ const tries = new Map();
 /** @type {(model: string) => Promise<void>} */
 const load = async (model) => {
   tries.set(model, (tries.get(model) ?? 0) + 1);
-  const { files, kernel, worker, page: example, words, ...texts } = await ask("engine", { model });
+  const {
+    kernel,
+    worker,
+    words,
+    offered: texts,
+    batches,
+    ...rest
+  } = await ask("engine", { model });
   Object.assign(addresses, { "kernel.wasm": kernel, [engine.worker]: worker });
-  delete example.controls.model; // a visitor may have trained others meanwhile
+  delete rest.page.controls.model; // a visitor may have trained others meanwhile
   speak(words); // and so does the worker
-  offered.push(...texts.offered, ...texts.batches);
-  engine.models[model] = { files, page: example };
+  offered.push(...texts, ...batches);
+  engine.models[model] = rest;
   await engine.load(model);
   // What else the page may ask a server for that may be gone by then.
   await import(laterScripts);
   whenIdle(() => void loadPlotly().catch(() => {}));
 };
 
-/** @type {(model: string | undefined) => boolean} */
-const isReady = (model) => untracked(() => page.inBrowser.includes(model ?? ""));
+/** @type {(model: string) => boolean} */
+const isReady = (model) => untracked(() => page.inBrowser.includes(model));
+// Whether a change to a network is one that the page makes: links may ask the server for others.
+/** @type {(change: Data, run: Data, breaks: string[]) => boolean} */
+const isUsual = (change, { kinds, n_heads: nHeads }, breaks) => {
+  const { type, stack, kind = "self", layer, heads, part } = change;
+  if (type === "break") return breaks.includes(change.what);
+  const isIndex = (/** @type {any} */ at, /** @type {number} */ end) =>
+    Number.isInteger(at) && at >= 0 && at < end;
+  const isThere = kinds.some(
+    (/** @type {Data} */ one) =>
+      one.stack === stack && one.kind === kind && isIndex(layer ?? 0, one.n_layers),
+  );
+  const isKnown = { ablate: !part && heads?.length > 0, mask: true, patch: true }[type];
+  const each = heads ?? [];
+  return isThere && isKnown && each.every((/** @type {any} */ head) => isIndex(head, nHeads));
+};
 /** @type {(name: string, data: Data) => boolean} */
 const isCovered = (name, data) => {
   if (name === "stop") return engine.isWriting;
   if (name === "examples") return isReady(data.model ?? declared.controls.model);
   if (name === "broken" && data.measure) return false;
-  return isReady(modelOf(data));
+  const model = modelOf(data) ?? "";
+  if (!isReady(model)) return false;
+  const { page: example, breaks = [] } = engine.models[model];
+  return (data.alter ?? []).every((/** @type {Data} */ change) =>
+    isUsual(change, example.run, breaks),
+  );
 };
 
 // Begin, once the page has opened.

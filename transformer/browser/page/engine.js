@@ -18,7 +18,7 @@ export class Engine {
   /**
    * models: by name, the sizes of their files. facts: of the stored run and batch of each.
    * @param {Door} door
-   * @param {Record<string, { files: Record<string, number>, page: Data }>} models
+   * @param {Record<string, { files: Record<string, number>, page: Data, breaks?: string[] }>} models
    */
   constructor(door, models) {
     this.door = door;
@@ -111,7 +111,7 @@ export class Engine {
     return this._call(name, data);
   }
 
-  // The lines of a press, as they come; signal: ends it. What the engine refuses is a line, as the server's.
+  // The lines of a press, as they come; none after `ends`, when another press has its place. What the engine refuses is a line, as the server's.
   /** @param {string} model @param {string} name @param {Data} data @param {AbortSignal} [ends] */
   async *lines(model, name, data, ends) {
     if (!this.loaded.has(model))
@@ -128,7 +128,7 @@ export class Engine {
     const over = this._call(name, data, { progress: line, signal: signalOfBoth })
       .catch((error) => {
         if (error.isFault) throw error;
-        line({ status: { kind: "error", text: error.message }, running: false, isRefused: true });
+        line({ status: { kind: "error", text: error.message }, running: false });
       })
       .finally(() => {
         isOver = true;
@@ -137,7 +137,7 @@ export class Engine {
       });
     over.catch(() => {}); // it is awaited below, if the lines are read to their end
     for (;;) {
-      while (lines.length) yield lines.shift();
+      while (lines.length && !ends?.aborted) yield lines.shift();
       if (isOver) break;
       await new Promise((done) => (wake = () => done(undefined)));
     }

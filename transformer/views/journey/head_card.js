@@ -235,7 +235,7 @@ export const HeadCard = ({ part, answer, numbers, at, row, label }) => {
   // Two lines, whichever are filled, and room for three sentences: the buttons stay where they are.
   return html`<section class="head-card" aria-live="polite" aria-busy=${!isKnown}>
     <h3><span class="card-line">${shared.isChoosing ? "…" : decides ? decision : name}</span>
-      <small>${decides && name}${" "}${isKnown && label && html`<span class="head-label">${label}</span>`}</small></h3>
+      <small>${decides && name}${" "}${isKnown && label && html`<span class="head-label" aria-live="off">${label}</span>`}</small></h3>
     ${isKnown && isSurprise && !decides && html`<p class="hint">${say("No head leads in this text: its most surprising word.")}</p>`}
     <ol>${sentences.map((one) => html`<li>${one}</li>`)}</ol>
     <div class="card-actions"><${SwitchOff} of=${at} />

@@ -1,0 +1,56 @@
+// The engine of a page, with a worker that is pretended.
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { Engine } from "../../transformer/browser/page/engine.js";
+import { page } from "../../transformer/web/store.js";
+
+/** @type {(call: (name: string, data: any, more: any) => Promise<any>) => Engine} */
+const engineOf = (call) => {
+  const engine = new Engine(/** @type {any} */ ({}), {});
+  engine.loaded.set("tiny", Promise.resolve());
+  engine.caller = Promise.resolve({ isWorker: true, call, end: () => {} });
+  page.inBrowser = ["tiny"];
+  return engine;
+};
+/** @type {(engine: Engine, ends?: AbortSignal) => Promise<any[]>} */
+const linesOf = async (engine, ends) => {
+  const lines = [];
+  for await (const line of engine.lines("tiny", "runs", {}, ends)) lines.push(line);
+  return lines;
+};
+
+test("a press that another has ended shows nothing more", async () => {
+  const ends = new AbortController();
+  const engine = engineOf(async (_, __, { progress, signal }) => {
+    progress({ tokens: "first" });
+    await new Promise((done) => signal.addEventListener("abort", done));
+    progress({ tokens: "what there was" });
+  });
+  const lines = [];
+  for await (const line of engine.lines("tiny", "runs", {}, ends.signal)) {
+    lines.push(line);
+    ends.abort();
+  }
+  assert.deepEqual(lines, [{ tokens: "first" }]);
+});
+
+test("what is stopped shows what there is, and a refusal is a line", async () => {
+  const engine = engineOf(async (_, __, { progress, signal }) => {
+    await new Promise((done) => signal.addEventListener("abort", done));
+    progress({ tokens: "what there was" });
+  });
+  setTimeout(() => engine.stop());
+  assert.deepEqual(await linesOf(engine), [{ tokens: "what there was" }]);
+  const refusing = engineOf(() => Promise.reject(new Error("too long")));
+  const [{ status }] = await linesOf(refusing);
+  assert.deepEqual(status, { kind: "error", text: "too long" });
+  assert.deepEqual(page.inBrowser, ["tiny"]);
+});
+
+test("a fault ends the engine: the page says that it computes nothing", async () => {
+  const fault = Object.assign(new Error("out of memory"), { isFault: true });
+  const engine = engineOf(() => Promise.reject(fault));
+  await assert.rejects(linesOf(engine), /out of memory/);
+  assert.deepEqual([engine.isOver, page.inBrowser], [true, []]);
+});
