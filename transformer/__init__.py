@@ -20,6 +20,7 @@ from transformer.inference.stream import Stream
 from transformer.interventions.breaks import BREAKS
 from transformer.interventions.descriptions import Ablate, Add, Break, EditMask, Patch
 from transformer.model.config import PRESETS, ModelConfig
+from transformer.model.hooks import Point
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
 from transformer.model.transformer import build_transformer
@@ -45,6 +46,7 @@ __all__ = [
     "Model",
     "ModelConfig",
     "Patch",
+    "Point",
     "Request",
     "Run",
     "Sampling",

@@ -183,7 +183,7 @@ def test_every_public_object_has_a_short_repr(tiny_model, tiny_encoder_decoder):
         step.chosen, step.candidates, run.candidate_labels, searched.search, lens, site,
         transformer.Sampling(), transformer.Break("no-scale"), transformer.EditMask("decoder"),
         transformer.Ablate("decoder", 0, [1]), transformer.Patch("decoder", 0, [1], "a"),
-        transformer.Add("decoder", 0, [0.5] * 1000),
+        transformer.Add("decoder", 0, [0.5] * 1000), transformer.Point("z", "decoder"),
     ]  # fmt: skip
     for one in objects:
         text = repr(one)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from transformer.checks import check_choice, check_whole, shortened
@@ -15,6 +16,8 @@ from transformer.model.config import ModelConfig
 from transformer.model.sites import KINDS, STACKS, Site, sites_of
 
 MAX_CELLS = 4096
+# Heads or positions as callers may write them; those of a description are tuples.
+Indices = Sequence[int] | Tensor | NDArray[Any]
 
 
 def check_site(site: Site, config: ModelConfig) -> None:
@@ -27,7 +30,7 @@ def check_site(site: Site, config: ModelConfig) -> None:
         raise ValueError(f"this network has no site {site}; its sites: {names}")
 
 
-def check_heads(heads: Sequence[int], config: ModelConfig) -> None:
+def check_heads(heads: Indices, config: ModelConfig) -> None:
     """Raise ValueError unless the network has each of these heads."""
     for head in heads:
         check_whole("heads", head, 0, config.n_heads - 1)

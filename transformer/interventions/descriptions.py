@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from transformer.checks import check_choice, check_whole, shortened
 from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.checks import (
+    Indices,
     cells_of,
     check_heads,
     check_names,
@@ -53,11 +55,11 @@ class Ablate:
     type: ClassVar[str] = "ablate"
     stack: str
     layer: int
-    heads: Sequence[int] | None = None
+    heads: Indices | None = None
     kind: str = "self"
     by: str = "zero"
     part: str = "z"
-    positions: Sequence[int] | None = None
+    positions: Indices | None = None
 
     def __post_init__(self) -> None:
         check_names(self.stack, self.layer, self.kind)
@@ -99,8 +101,8 @@ class Add:
     type: ClassVar[str] = "add"
     stack: str
     layer: int
-    vector: Sequence[float] | Tensor = dataclasses.field(repr=False)
-    positions: Sequence[int] | None = None
+    vector: Sequence[float] | Tensor | NDArray[Any] = dataclasses.field(repr=False)
+    positions: Indices | None = None
     part: str = "resid_post"
 
     def __post_init__(self) -> None:
@@ -207,12 +209,14 @@ class Patch:
     type: ClassVar[str] = "patch"
     stack: str
     layer: int
-    positions: Sequence[int]
+    positions: Indices
     text: str = ""
     part: str = "resid_post"
-    heads: Sequence[int] | None = None
+    heads: Indices | None = None
     kind: str = "self"
-    values: Sequence[Any] | Tensor | None = dataclasses.field(default=None, repr=False)
+    values: Sequence[Any] | Tensor | NDArray[Any] | None = dataclasses.field(
+        default=None, repr=False
+    )
 
     def __post_init__(self) -> None:
         check_names(self.stack, self.layer, self.kind)
@@ -353,7 +357,7 @@ def _plain(value: Any) -> Any:
 _LAYERS = {"encoder": mark("encoder layer {layer}"), "decoder": mark("layer {layer}")}
 
 
-def _ablation_words(site: Site, heads: Sequence[int], by: str) -> str:
+def _ablation_words(site: Site, heads: Indices, by: str) -> str:
     """Describe an ablation by "zero" or "mean"."""
     places = {"self": _LAYERS[site.stack], "cross": mark("cross-attention layer {layer}")}
     at = {"layer": say(places[site.kind], layer=site.layer), "heads": _listed(heads)}
@@ -387,9 +391,7 @@ def _mask_words(
     return say("mask of {where}: {said}", where=where, said=say_list(said or [say("unchanged")]))
 
 
-def _patch_words(
-    stack: str, layer: int, part: str, heads: Sequence[int] | None, places: Sequence[int]
-) -> str:
+def _patch_words(stack: str, layer: int, part: str, heads: Indices | None, places: Indices) -> str:
     """Describe a patch."""
     if part == "resid_post":
         what = say("residual stream")
@@ -403,5 +405,5 @@ def _patch_words(
     return say("{layer}, {what} {at}", layer=say(_LAYERS[stack], layer=layer), what=what, at=at)
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _listed(numbers: Indices) -> str:
     return say_list(map(str, numbers)) if numbers else say("none")

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer.interventions.breaks import SWITCHES, SwitchedOff
+from transformer.interventions.checks import Indices
 from transformer.interventions.descriptions import (
     Ablate,
     Add,
@@ -61,7 +62,7 @@ class Changed:
 
     points: Sequence[Point]
     change: Callable[[Tensor, Tensor | None], Tensor]
-    positions: Sequence[int] | None = None
+    positions: Indices | None = None
     is_local: bool = False
 
     def __call__(self, point: Point, value: Any, **context: Any) -> Any:
