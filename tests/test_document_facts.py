@@ -77,6 +77,12 @@ def test_every_family_that_is_read_is_in_the_guide_and_no_other():
     assert first_cells("docs/your-model.md") == FAMILIES.keys()
 
 
+def test_every_recipe_of_a_training_is_named():
+    text = "".join(words(f"docs/training/{name}.md") for name in ("index", "translator"))
+    names = {path.stem for path in (ROOT / "transformer/training/recipes").glob("*.toml")}
+    assert {name for name in names if f"`{name}`" not in text} == set()
+
+
 def test_every_dependency_has_its_reason():
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
