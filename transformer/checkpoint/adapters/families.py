@@ -190,7 +190,7 @@ def listed() -> Iterator[str]:
     """Lines about what is read, adapter by adapter, and what is not."""
     adapters: dict[str, list[str]] = {}
     for kind, family in FAMILIES.items():
-        about = (family.adapter.__doc__ or "").partition("\n")[0]
+        about = " ".join((family.adapter.__doc__ or "").split())
         adapters.setdefault(about, []).append(kind)
     for about, kinds in adapters.items():
         yield f"{', '.join(sorted(kinds))}: {about}"

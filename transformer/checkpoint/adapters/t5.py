@@ -1,4 +1,4 @@
-"""T5, flan-T5, mT5 and UMT5, which add a bias for each distance of tokens; their encoder alone."""
+"""T5, flan-T5, mT5 and UMT5, which add a bias for each distance of tokens; or the encoder alone."""
 
 from __future__ import annotations
 
