@@ -66,6 +66,7 @@ POLICY = "; ".join(
 
 # scheme://host or scheme://host:port, as Content-Security-Policy has it; "*." for all below a name.
 ORIGIN = re.compile(r"https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:(\d{1,5}|\*))?")
+ROOM = "oooo"  # of what follows the stored example, as in web/tokens.js
 FEW_COLOURS = 0xE0  # eight: the picture of all heads then takes a third of the bytes
 
 
@@ -213,7 +214,10 @@ def first_look(service: Service) -> dict[str, str]:
     and its heads, as a picture."""
     name = next(iter(service.models))
     run = service.store.run(service.example(name)[0])
-    site, _ = first_head(example_facts(service, name)[0])
+    facts, _ = example_facts(service, name)
+    site, _ = first_head(facts)
+    goes_on = facts["stack"] == "decoder" and facts["last_read"] == len(run.ids) - 1
     small = atlas(run, site.stack, site.kind)
     few = np.bitwise_and(small.pixels, FEW_COLOURS, dtype=np.uint8)
-    return {"text": run.text, "heads": data_url(mosaic(small._replace(pixels=few)))}
+    heads = data_url(mosaic(small._replace(pixels=few)))
+    return {"text": run.text, "room": ROOM if goes_on else "", "heads": heads}

@@ -68,6 +68,8 @@ const guessed = async ({ run, places }) => {
   return Object.fromEntries(found.map(({ position, labels }) => [position, labels?.[0]]));
 };
 
+const ROOM = "oooo"; // of what follows the stored example, hidden until it is known; as in server/pages.py
+const SHORT = 12; // signs that fit on a line with a token
 const PADDING_PX = 3; // as in server/static/tokens.css
 
 // Places of tokens, word by word.
@@ -192,10 +194,18 @@ const Tokens = ({
   };
   const groups = wordsOf(labels, special);
   const [begun, ...more] = ghost.split(/(?= )/u);
+  const last = groups.length - 1;
+  const begins =
+    begun &&
+    html`<bdi class=${begun === ROOM ? "ghost awaited" : "ghost"} translate=${false} aria-hidden="true">${begun}</bdi>`;
+  const isShort = begun.length <= SHORT;
+  // What follows stays on the line of the token that it goes on with.
+  const piece = (place) =>
+    place === labels.length - 1 && begins && isShort
+      ? html`<span class="goes-on" key=${place}>${token(labels[place], place)}${begins}</span>`
+      : token(labels[place], place);
   const word = (places, at) =>
-    html`${at > 0 && " "}<span class="word" key=${places[0]}>${places.map((place) =>
-      token(labels[place], place),
-    )}${at === groups.length - 1 && begun && html`<bdi class="ghost" translate=${false} aria-hidden="true">${begun}</bdi>`}</span>`;
+    html`${at > 0 && " "}<span class="word" key=${places[0]}>${places.map(piece)}${at === last && !isShort && begins}</span>`;
   return html`<div class=${`tokens ${name} ${labels.length > MANY ? "many" : ""}`} role="group" aria-label=${title} ref=${box}
     data-stack=${stack} onClick=${click} onKeyDown=${press} onPointerLeave=${() => point(null)}
     onPointerOver=${(event) => hasMoved(event) && placeOf(event) && point(placeOf(event))}>${groups.map(word)}${
@@ -230,7 +240,9 @@ export const Text = ({ facts, Arcs = null }) => {
   const read = useReading(part, ready && !mattering ? (pointed ?? page.query ?? usual) : null);
   const ends = usual?.stack === "decoder" && usual.index === facts.labels.length - 1;
   const next = useAnswer(part, "continuation", ends && { run: facts.run, position: usual.index });
-  const ghost = ends && next.asked?.run === facts.run ? inText(next.answer.labels) : "";
+  const isKnown = ends && next.asked?.run === facts.run;
+  const room = ends && facts.example ? ROOM : ""; // so that the line breaks stay where they are
+  const ghost = isKnown ? inText(next.answer.labels) : room;
   const gaps = isStory && ready && facts.hidden?.length;
   const told = useAnswer(part, guessed, gaps && { run: facts.run, places: facts.hidden.join() });
   const guesses = gaps && told.asked?.run === facts.run ? told.answer : undefined;
