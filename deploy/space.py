@@ -20,6 +20,11 @@ STATIC = ROOT / "build" / "static"
 FILES = ("README.md", "LICENSE", "app.py", "requirements.txt")
 # Only the files directly in a model's folder: a training keeps its state in a subfolder.
 PATTERNS = ("transformer/**/*", "checkpoints/*/*")
+# Folders whose files of an earlier version go.
+REPLACED = {
+    "gradio": ("transformer/", "checkpoints/"),
+    "static": ("browser/", "models/", "server/", "words/"),
+}
 
 
 def files() -> list[str]:
@@ -44,18 +49,16 @@ def static_files(folder: Path = STATIC) -> dict[str, bytes | Path]:
     return {**pages, "LICENSE": ROOT / "LICENSE", "README.md": readme.encode()}
 
 
-def upload(
-    space: str, held: Mapping[str, bytes | Path], sdk: str, replaced: tuple[str, ...]
-) -> str:
+def upload(space: str, held: Mapping[str, bytes | Path], sdk: str) -> str:
     """Upload files, by their names there, to the Space, and return its address.
 
     In one commit, so that it is never built from half of them. Its other files stay, except in the
-    folders that are `replaced`.
+    folders that are REPLACED.
     """
     api = HfApi()
     made = api.create_repo(space, repo_type="space", space_sdk=sdk, exist_ok=True)
     there = api.list_repo_files(space, repo_type="space")
-    old = {name for name in there if name.startswith(replaced)}
+    old = {name for name in there if name.startswith(REPLACED[sdk])}
     api.create_commit(
         space,
         [
@@ -82,10 +85,10 @@ def main() -> None:
             held = static_files()
         except ValueError as error:
             sys.exit(str(error))
-        sdk, replaced = "static", ("browser/", "models/", "server/", "words/")
+        sdk = "static"
     else:
         held = {name: ROOT / name for name in files()}
-        sdk, replaced = "gradio", ("transformer/", "checkpoints/")
+        sdk = "gradio"
     if options.space is None:
         sizes = [
             len(one) if isinstance(one, bytes) else one.stat().st_size for one in held.values()
@@ -97,7 +100,7 @@ def main() -> None:
     if get_token() is None:
         sys.exit("the hub asks who you are: run `hf auth login`, or set HF_TOKEN to a write token")
     try:
-        print(upload(options.space, held, sdk, replaced))
+        print(upload(options.space, held, sdk))
     except Exception as error:  # of many kinds: the network's, the hub's, the disk's
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
         sys.exit(f"cannot upload to {options.space}: {first}")

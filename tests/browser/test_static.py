@@ -1,11 +1,14 @@
 """The page without a server: from a folder on a plain web server, and as one file from a disk."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from kit import serving
 from kit.browser import WAIT_MS
 from playwright.sync_api import Browser, expect
 
+from deploy import space
 from transformer import Ablate, Run
 
 # Its tab, and a part of it that is drawn there.
@@ -87,3 +90,20 @@ def test_a_saved_run_opens_as_it_was_and_can_be_continued(
     expect(again).to_have_text(list(altered.labels))
     assert complaints == []
     context.close()
+
+
+def test_a_space_without_a_server_gets_the_folder_as_it_is(tmp_path: Path) -> None:
+    path = serving.folder().path
+    written = {one.relative_to(path).as_posix() for one in path.rglob("*") if one.is_file()}
+    held = space.static_files(path)
+    assert set(held) == written | {"LICENSE", "README.md"}
+    inside = [name for name in written if "/" in name]
+    assert all(name.startswith(space.REPLACED["static"]) for name in inside)
+    readme = held["README.md"]
+    assert isinstance(readme, bytes)
+    _, front, rest = readme.decode().split("---\n")
+    settings = dict(line.split(": ", 1) for line in front.splitlines() if ": " in line)
+    assert (settings["sdk"], rest) == ("static", "")
+    assert not {"app_file", "sdk_version", "python_version"} & set(settings)
+    with pytest.raises(ValueError, match="make static"):
+        space.static_files(tmp_path)

