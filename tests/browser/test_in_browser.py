@@ -117,8 +117,7 @@ def test_weights_are_not_asked_for(
     with opening() as open_page:
         visit = open_page(f"{alone.url}{address}", own={}, tab="Journey", script=script)
         assert visit.page.evaluate(BEGUN) == []
-        visit.enter(TYPED)
-        visit.page.wait_for_function("text => viz.run.text === text && !viz.writing", arg=TYPED)
-        assert visit.page.evaluate(BEGUN) == []
         assert computed_by(visit) == "The server computes stories."
+        assert visit.page.evaluate(BEGUN) == []
+        visit.wait_for_address("tab=model")
         assert visit.page.url.startswith(f"{alone.url}{address}#")

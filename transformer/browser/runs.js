@@ -114,6 +114,7 @@ export class Runs {
     const began = performance.now();
     const prepared = model.prepare(request.text);
     const ids = [...prepared.ids];
+    /** @type {number[]} */
     const probabilities = [];
     const shared = { source: prepared.source, nPrompt: ids.length };
     const progress = () => ({

@@ -65,7 +65,7 @@ const isUsual = (change, { kinds, n_heads: nHeads }, breaks) => {
     (/** @type {Data} */ one) =>
       one.stack === stack && one.kind === kind && isIndex(layer ?? 0, one.n_layers),
   );
-  const isKnown = { ablate: !part && heads?.length > 0, mask: true, patch: true }[type];
+  const isKnown = ["mask", "patch"].includes(type) || (type === "ablate" && !part && heads?.length);
   const each = heads ?? [];
   return isThere && isKnown && each.every((/** @type {any} */ head) => isIndex(head, nHeads));
 };

@@ -47,11 +47,12 @@ const keyOf = (name, data) =>
       .filter(([, value]) => value !== null && value !== undefined)
       .sort(),
   ]);
-/** @type {Map<string, any>} answers about the run that the page opens with */
-const stored = new Map(site.answers.map(([name, data, answer]) => [keyOf(name, data), answer]));
+/** @type {[string, Data, any][]} about the run that the page opens with */
+const firstAnswers = site.answers;
+const stored = new Map(firstAnswers.map(([name, data, answer]) => [keyOf(name, data), answer]));
 /** @type {(name: string) => (data: Data) => any} */
 const storedOr = (name) => (data) => stored.get(keyOf(name, data)) ?? answers[name](data);
-const names = new Set(site.answers.map(([name]) => name));
+const names = new Set(firstAnswers.map(([name]) => name));
 
 answerFrom({
   ...answers,
