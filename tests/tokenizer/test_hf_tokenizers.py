@@ -409,3 +409,38 @@ def test_added_words_beside_a_sentencepiece_file_are_refused(tmp_path):
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": added}))
     with pytest.raises(ValueError, match="its added word 'covid' is not read beside a Sentence"):
         read(tmp_path, SpecialIds(start=1, ends=frozenset({2}), padding=None), 1000)
+
+
+def test_bytes_are_the_ids_of_byt5_and_decode_as_its_own(tmp_path):
+    import transformers
+
+    transformers.ByT5Tokenizer().save_pretrained(tmp_path)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    ids = SpecialIds(start=0, ends=frozenset({1}), padding=0)
+    ours = read(tmp_path, ids, 384)
+    (tmp_path / "saved").mkdir()
+    ours.save(tmp_path / "saved" / "tokenizer.json")
+    again = read(tmp_path / "saved", ids, 384)
+    for text in AWKWARD:
+        wanted = theirs(text)["input_ids"]
+        assert ours.source(ours.encode(text)) == again.source(again.encode(text)) == wanted
+        for part in (wanted, wanted[1:-2], [260, *wanted]):
+            assert ours.decode(part) == theirs.decode(part, skip_special_tokens=True)
+        assert ours.whole(wanted).decode() == text
+    with pytest.raises(ValueError, match="at least 259; got 61"):
+        read(tmp_path, ids, 61)
+
+
+def test_a_sentencepiece_file_of_another_class_is_refused(tmp_path):
+    """PEGASUS counts its pieces from 105 on, and ALBERT frames texts otherwise than T5."""
+    piece_file(tmp_path, "spiece.model")
+    ids = SpecialIds(start=0, ends=frozenset({1}), padding=0)
+    for name, content in (
+        ("tokenizer_config.json", {"tokenizer_class": "PegasusTokenizer"}),
+        ("config.json", {"model_type": "albert"}),
+    ):
+        (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
+        with pytest.raises(ValueError, match=r"its tokenizer_class is '.*'; what is read: \['T5"):
+            read(tmp_path, ids, 200)
+        (tmp_path / name).unlink()
+    assert read(tmp_path, ids, 200).kind == "SentencePiece"

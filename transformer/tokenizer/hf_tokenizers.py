@@ -13,6 +13,7 @@ from tokenizers import Tokenizer as BPETokenizer
 
 from transformer.checks import check_file, shortened, text_of
 from transformer.tokenizer import around, panics_said
+from transformer.tokenizer.byte_ids import CLASS, ByteTokenizer
 from transformer.tokenizer.chat import FILE, read_template
 from transformer.tokenizer.cost import check_cost
 from transformer.tokenizer.foreign import BYTE, SpecialIds, TheirTokenizer, settings_file
@@ -226,6 +227,8 @@ def read(folder: Path, ids: SpecialIds, vocab_size: int) -> TheirTokenizer:
     """
     if (folder / "source.spm").is_file():
         return MarianTokenizer(folder, ids, vocab_size)
+    if settings_file(folder).get("tokenizer_class") == CLASS:
+        return ByteTokenizer(folder, ids, vocab_size)
     known = (folder / name for name in (*_FILES, *PIECE_FILES))
     path = next((file for file in known if file.is_file()), None)
     if path is None:

@@ -19,10 +19,11 @@ from transformer.tokenizer.foreign import (
     TheirTokenizer,
     settings_file,
 )
-from transformer.tokenizer.vocabulary_files import added_tokens
+from transformer.tokenizer.vocabulary_files import added_tokens, check_class
 
 MARIAN_FILES = ("source.spm", "target.spm", "vocab.json")
 _UNKNOWN = "<unk>"
+_OF_PIECES = ("", "T5Tokenizer", "MT5Tokenizer")  # others number spiece.model's pieces otherwise
 
 
 class Frame(NamedTuple):
@@ -45,6 +46,8 @@ class PieceTokenizer(TheirTokenizer):
     def __init__(self, path: Path, ids: SpecialIds, vocab_size: int) -> None:
         self._path, self._processor = path, _pieces(path)
         size, settings = self._processor.get_piece_size(), settings_file(path.parent)
+        if path.name == "spiece.model":
+            check_class(path.parent, settings, _OF_PIECES)
         if size > vocab_size:
             raise ValueError(
                 f"{path} has {size} pieces; needed: at most the network's vocabulary of "

@@ -26,6 +26,8 @@ BYTE_LEVEL = (
 )  # fmt: skip
 # By model_type, where no file names the tokenizer.
 _DEFAULTS = {
+    "albert": "AlbertTokenizer",
+    "pegasus": "PegasusTokenizer",
     "bert": "BertTokenizer", "distilbert": "BertTokenizer", "electra": "BertTokenizer",
     "mpnet": "MPNetTokenizer", "gpt2": "GPT2Tokenizer", "gpt_neo": "GPT2Tokenizer",
     "opt": "GPT2Tokenizer", "starcoder2": "GPT2Tokenizer", "gpt_neox": "GPTNeoXTokenizer",
@@ -41,7 +43,7 @@ _QWEN_WORDS = (
 
 def word_piece(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
     """BERT's tokenizer, from vocab.txt. Raises ValueError for another kind of tokenizer."""
-    defaults = WORD_PIECE[_kind(folder, settings, WORD_PIECE)]
+    defaults = WORD_PIECE[check_class(folder, settings, WORD_PIECE)]
     names = {key: _named(settings, key, name) for key, name in defaults.items()}
     check_file(folder / "vocab.txt")
     vocabulary = models.WordPiece.read_file(str(folder / "vocab.txt"))
@@ -61,7 +63,7 @@ def word_piece(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
 def byte_level_bpe(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
     """The tokenizer of GPT-2 and its relatives, from vocab.json and merges.txt. Raises ValueError
     for another kind."""
-    kind = _kind(folder, settings, BYTE_LEVEL)
+    kind = check_class(folder, settings, BYTE_LEVEL)
     files = folder / "vocab.json", folder / "merges.txt"
     for file in files:
         check_file(file)
@@ -91,8 +93,11 @@ def byte_level_bpe(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
     return made
 
 
-def _kind(folder: Path, settings: dict[str, Any], known: Any) -> str:
-    """transformers' name of the tokenizer: in its settings, in config.json, or by the family."""
+def check_class(folder: Path, settings: dict[str, Any], known: Any) -> str:
+    """transformers' name of the tokenizer: in its settings, in config.json, or by the family.
+
+    Raises ValueError for one that is not known.
+    """
     try:
         config = json.loads(text_of(folder / "config.json"))
     except (OSError, ValueError, RecursionError):
@@ -102,8 +107,9 @@ def _kind(folder: Path, settings: dict[str, Any], known: Any) -> str:
     if kind in ("", "PreTrainedTokenizer", "TokenizersBackend"):
         kind = _DEFAULTS.get(str(config.get("model_type")), "")
     if kind not in known:
+        names = [name for name in known if name]
         raise ValueError(
-            f"its tokenizer_class is {shortened(kind)}; what is read: {list(known)}; transformers "
+            f"its tokenizer_class is {shortened(kind)}; what is read: {names}; transformers "
             "writes a tokenizer.json: AutoTokenizer.from_pretrained(...).save_pretrained(...)"
         )
     return kind
