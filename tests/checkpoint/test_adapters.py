@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from kit.hf_folders import byte_fallback, byte_level, change, word_piece, write
+from kit.hf_folders import byte_fallback, byte_level, change, roberta, word_piece, write
 
 import transformer
 from transformer import CheckpointError, checkpoint
@@ -336,3 +336,50 @@ def test_a_network_in_a_sub_folder_and_second_heads_are_read(tmp_path):
     write(tmp_path / "choice", "bert", 0, word_piece, head="ForMultipleChoice")
     with pytest.raises(CheckpointError, match="its head chooses between texts"):
         transformer.load(tmp_path / "choice")
+
+
+DECODERS_THAT_ONLY_READ = [
+    ("llama", "Model", byte_fallback), ("mistral", "ForSequenceClassification", byte_level),
+    ("gpt2", "ForTokenClassification", byte_level), ("bart", "ForSequenceClassification", roberta),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "head", "tokenizer"), DECODERS_THAT_ONLY_READ)
+def test_a_decoder_that_only_reads_is_loaded_altered_and_saved(family, head, tokenizer, tmp_path):
+    theirs = write(tmp_path / "theirs", family, 1, tokenizer, head=head).eval()
+    model = transformer.load(tmp_path / "theirs")
+    texts = ["The black cat is", "The"]
+    alone, batch = model.trace(texts[1]), model.trace(texts)
+    ids = torch.tensor([alone.source_ids or alone.ids])
+    said = theirs(ids)
+    wanted = said.last_hidden_state if head == "Model" else said.logits
+    found = alone.hidden_states[-1] if head == "Model" else alone.logits
+    if head == "Model":
+        found = model.network.last_stack.end(found)
+    torch.testing.assert_close(found, wanted, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(
+        batch[1].hidden_states[-1], alone.hidden_states[-1], atol=1e-4, rtol=1e-4
+    )
+    assert model.engine is None
+    for refused in (
+        lambda: model.generate("The", max_new_tokens=2),
+        lambda: model.generate("The", beams=2),
+    ):
+        with pytest.raises(
+            ValueError, match=r"no output layer that predicts tokens|beam search needs"
+        ):
+            refused()
+    site = alone.trace.sites[-1]
+    altered = model.trace(texts[1], [transformer.Ablate(site.stack, 0, [0], site.kind)])
+    assert not altered.hidden_states[-1].equal(alone.hidden_states[-1])
+    assert (
+        transformer.read_npz(alone.to_npz(tmp_path / "run.npz") or tmp_path / "run.npz").ids
+        == alone.ids
+    )
+    assert alone.to_html(tmp_path / "run.html") is None or (tmp_path / "run.html").is_file()
+    fast = transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
+    memory = transformer.from_transformers(theirs, fast).trace(texts[1])
+    torch.testing.assert_close(memory.hidden_states[-1], alone.hidden_states[-1])
+    model.save(tmp_path / "ours")
+    again = transformer.load(tmp_path / "ours").trace(texts[1])
+    assert again.hidden_states[-1].equal(alone.hidden_states[-1])

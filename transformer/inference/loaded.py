@@ -220,6 +220,8 @@ class LoadedModel:
                 f"a beam search needs an encoder-decoder; {self.name} is "
                 f"{self.config.family}; allowed: beams=1"
             )
+        if request.beams > 1:
+            self.network.check_predicts()
 
 
 def check_interventions(model: LoadedModel, request: Request, prepared: Prepared) -> None:

@@ -48,6 +48,7 @@ SUPPORTED: dict[str, frozenset[Any]] = {
             "relative",
         }
     ),
+    "head": frozenset({"tokens"}),
     "norm_all_heads": frozenset({False}),
     "shared_projection": frozenset({False}),
     "activation": frozenset({"relu", "gelu", "gelu-tanh", "silu"}),
