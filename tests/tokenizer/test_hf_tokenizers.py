@@ -17,9 +17,12 @@ from kit.hf_folders import (
     train,
     unigram,
     word_piece,
+    write,
 )
 from tokenizers import decoders, models, pre_tokenizers, trainers
+from transformers import AutoTokenizer
 
+import transformer
 from transformer.analysis.corpus.reading import KINDS, kinds_of
 from transformer.tokenizer.foreign import SpecialIds
 from transformer.tokenizer.hf_tokenizers import FastTokenizer, read
@@ -444,3 +447,13 @@ def test_a_sentencepiece_file_of_another_class_is_refused(tmp_path):
             read(tmp_path, ids, 200)
         (tmp_path / name).unlink()
     assert read(tmp_path, ids, 200).kind == "SentencePiece"
+
+
+def test_words_that_config_json_calls_start_end_or_padding_stay_in_texts(tmp_path):
+    """Start 1, end 2 and padding 3 are ! " and # of this vocabulary."""
+    write(tmp_path, "llama", tokenizer=byte_level, pad_token_id=3)
+    ours, theirs = transformer.load(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+    rows = [[*range(9)], *([index, 40] for index in range(5))]
+    for ids in rows:
+        assert ours.tokenizer.decode(ids) == theirs.decode(ids, skip_special_tokens=True)
+    assert ours.config.padding_id is None

@@ -193,13 +193,14 @@ def _names(bpe: BPETokenizer, content: dict[str, Any], vocab_size: int) -> list[
 
 
 def _specials(content: dict[str, Any], ids: SpecialIds, vocab_size: int) -> set[int]:
-    given = {ids.start, *ids.ends, *([] if ids.mask is None else [ids.mask])}
+    """A start or an end that config.json names is none where it is a word like others, as padding
+    0 or a start 1 often are in vocabularies that begin with "!": a text then has it."""
+    given = {ids.start, *ids.ends, ids.padding}
     found = {
-        added["id"]
-        for added in content["added_tokens"]
-        if added["special"] or added["id"] == ids.padding
+        added["id"] for added in content["added_tokens"] if added["special"] or added["id"] in given
     }
-    return {index for index in found | given if index < vocab_size}
+    found |= set() if ids.mask is None else {ids.mask}
+    return {index for index in found if index < vocab_size}
 
 
 def _mask(folder: Path, content: dict[str, Any], vocab_size: int) -> int | None:
