@@ -30,18 +30,26 @@ BLOCK
 }
 }
 """
-# (GRADIO_ROOT_PATH, whether the proxy removes the path)
+# (GRADIO_ROOT_PATH, whether the proxy removes the path); a browser opens the page in two of them:
+# the server does, or does not, know the path.
 WAYS = (("/viz", True), ("viz/", False), ("https://viz.example/viz/", True), ("", True))
+OPENED = WAYS[2:]
 
 
 @pytest.fixture(params=WAYS, ids=lambda way: f"{way[0] or 'untold'}-{way[1]}")
+def way(request: pytest.FixtureRequest) -> tuple[str, bool]:
+    root, strips = request.param
+    return root, strips
+
+
+@pytest.fixture
 def below(
-    request: pytest.FixtureRequest,
+    way: tuple[str, bool],
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[str]:
     """The page's address."""
-    root, strips = request.param
+    root, strips = way
     monkeypatch.setenv("GRADIO_ROOT_PATH", root)
     document = (serving.ROOT / "docs" / "serving" / "path.md").read_text("utf-8")
     (block,) = re.findall(r"```nginx\n(.*?)```", document, re.DOTALL)
@@ -59,7 +67,31 @@ def passing(block: str, server: serving.Server, strips: bool) -> str:
     return block.replace("127.0.0.1:7860/", f"127.0.0.1:{server.port}{'/' if strips else ''}")
 
 
-def test_the_page_works_below_a_path(below, opening):
+def test_the_page_works_below_a_path(way, below, opening):
+    if way in OPENED:
+        opened(below, opening)
+    with httpx.Client(base_url=below) as client:
+        page = client.get("").text
+        files = re.findall(r'(?:src|href)="([^":#]+)"', page)
+        assert len(files) > 5
+        for file in files:
+            url = httpx.URL(below).join(file)
+            assert str(url).startswith(below), file
+            assert client.get(url).status_code == 200, file
+        assert client.get("ready").json()["status"] == "ok"
+        assert client.get(below.rstrip("/"), follow_redirects=True).url == below
+        code = client.post("resources/class/open", json={}).json()["code"]
+        phone = client.get(f"class/{code}")
+        script = phone.url.join("../").join(re.findall(r'src="([^"]+)"', phone.text)[0])
+        assert client.get(script).status_code == 200
+    program = Client(below, verbose=False, analytics_enabled=False)
+    made = program.predict("The dog", max_new_tokens=2, api_name="/generate")
+    assert len(made["steps"]) == 2
+    program.close()
+    assert aio.run(_tools(below)) == len(ENDPOINTS)
+
+
+def opened(below, opening):
     urls: list[str] = []
     with opening() as open_page:  # which fails at the end if a request was refused
         page = open_page(below, tab="Journey")
@@ -76,18 +108,6 @@ def test_the_page_works_below_a_path(below, opening):
         assert page.page.url.startswith(f"{below}#")
         assert urls
         assert [url for url in urls if not url.startswith((below, "data:", "blob:"))] == []
-    with httpx.Client(base_url=below) as client:
-        assert client.get("ready").json()["status"] == "ok"
-        assert client.get(below.rstrip("/"), follow_redirects=True).url == below
-        code = client.post("resources/class/open", json={}).json()["code"]
-        phone = client.get(f"class/{code}")
-        script = phone.url.join("../").join(re.findall(r'src="([^"]+)"', phone.text)[0])
-        assert client.get(script).status_code == 200
-    program = Client(below, verbose=False, analytics_enabled=False)
-    made = program.predict("The dog", max_new_tokens=2, api_name="/generate")
-    assert len(made["steps"]) == 2
-    program.close()
-    assert aio.run(_tools(below)) == len(ENDPOINTS)
 
 
 async def _tools(address: str) -> int:

@@ -4,7 +4,8 @@ pressed twice, and the second press takes the first back or goes on."""
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from kit.browser import WAIT_MS, Visit
@@ -140,59 +141,63 @@ def test_a_card_of_what_if_is_pressed_anywhere_on_it(door):
         twice(door, card, mouse(door), lambda: door.page.evaluate(STATE))
 
 
-def test_all_tools_are_seen_to_open_on_a_phone(opening, address):
+@pytest.fixture(scope="module")
+def phone(opening: Callable[[], Any], address: str) -> Iterator[Visit]:
+    """One page on a phone, as it opens, for the tests in their order."""
     with opening() as open_page:
-        visit = open_page(address, own=PHONE, width=390, height=844, tab="Journey")
-        visit.wait_drawn(".journey")
-        ghost, letter = (
-            visit.page.locator(f".text-tokens {part}").bounding_box()
-            for part in (".ghost", ".token.asks")
-        )
-        assert ghost is not None
-        assert letter is not None
-        assert abs(ghost["y"] - letter["y"]) < letter["height"]  # one word, on one line
-        visit.page.locator(".all-tools").tap()
-        expect(visit.page.locator("#right [role=tab]").first).to_be_in_viewport()
+        yield open_page(address, own=PHONE, width=390, height=844, tab="Journey")
+
+
+def test_all_tools_are_seen_to_open_on_a_phone(phone):
+    phone.wait_drawn(".journey")
+    ghost, letter = (
+        phone.page.locator(f".text-tokens {part}").bounding_box()
+        for part in (".ghost", ".token.asks")
+    )
+    assert ghost is not None
+    assert letter is not None
+    assert abs(ghost["y"] - letter["y"]) < letter["height"]  # one word, on one line
+    phone.page.locator(".all-tools").tap()
+    expect(phone.page.locator("#right [role=tab]").first).to_be_in_viewport()
+
+
+def test_a_finger_switches_a_head_off_and_on_at_one_place(phone):
+    phone.go("model=stories&tab=journey")
+    phone.wait_drawn(".journey")
+    for at in ((5, 3), (5, 0)):
+        phone.head(*at).tap()
+        button = phone.page.locator(".journey .switch-off")
+        expect(button).to_contain_text("layer {}, head {}".format(*at))
+        settled(phone)
+        press = phone.page.touchscreen.tap
+        twice(phone, button, press, lambda: phone.page.evaluate(STATE))
 
 
 @pytest.mark.parametrize("touch", [False, True])
-def test_the_tours_next_is_at_one_place_on_every_card(opening, address, touch):
-    with opening() as open_page:
-        sizes = dict(own=PHONE, width=390, height=844) if touch else dict(width=1440, height=900)
-        visit = open_page(address, tab="Journey", **sizes)
-        visit.page.get_by_role("button", name="Start here").click()
-        card, following = visit.page.locator(".card"), visit.page.locator(".card-next")
-        expect(card).to_have_attribute("data-place", "0")
-        settled(visit)
-        x, y = middle(following) if not touch else (0.0, 0.0)
-        if touch:  # where the card sticks
-            box = following.bounding_box()
-            assert box is not None
-            x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+def test_the_tours_next_is_at_one_place_on_every_card(door, phone, touch):
+    visit = phone if touch else door
+    visit.go("model=stories&tab=journey")
+    visit.page.get_by_role("button", name="Start here").click()
+    card, following = visit.page.locator(".card"), visit.page.locator(".card-next")
+    expect(card).to_have_attribute("data-place", "0")
+    settled(visit)
+    if touch:  # where the card sticks
+        box = following.bounding_box()
+        assert box is not None
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    else:
+        x, y = middle(following)
+        visit.page.mouse.move(x, y, steps=3)
+    for place in range(1, 11):
+        if touch:
+            visit.page.touchscreen.tap(x, y)
         else:
-            visit.page.mouse.move(x, y, steps=3)
-        for place in range(1, 11):
-            if touch:
-                visit.page.touchscreen.tap(x, y)
-            else:
-                visit.page.mouse.down()
-                visit.page.mouse.up()
-            expect(card).to_have_attribute("data-place", str(place))
-            settled(visit)
-            assert visit.page.evaluate("viz.pointed") is None  # nothing was pointed at by it
-
-
-def test_a_finger_switches_a_head_off_and_on_at_one_place(opening, address):
-    with opening() as open_page:
-        visit = open_page(address, own=PHONE, width=390, height=844, tab="Journey")
-        visit.wait_drawn(".journey")
-        for at in ((5, 3), (5, 0)):
-            visit.head(*at).tap()
-            button = visit.page.locator(".journey .switch-off")
-            expect(button).to_contain_text("layer {}, head {}".format(*at))
-            settled(visit)
-            press = visit.page.touchscreen.tap
-            twice(visit, button, press, lambda: visit.page.evaluate(STATE))
+            visit.page.mouse.down()
+            visit.page.mouse.up()
+        expect(card).to_have_attribute("data-place", str(place))
+        settled(visit)
+        assert visit.page.evaluate("viz.pointed") is None  # nothing was pointed at by it
+    visit.page.keyboard.press("Escape")
 
 
 WATCH = """() => {
