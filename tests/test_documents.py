@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import own_view, serving
+from kit import own_view, prefork, serving
 from kit.documents import DOCUMENTS, ROOT, document_name
 
 from tools.pictures import PICTURES
@@ -126,22 +126,19 @@ def test_every_document_can_be_reached_from_the_readme():
 def test_the_views_of_the_document_fit_into_the_package(tmp_path):
     """As they are, they pass what every view of the package passes."""
     for name in ("transformer", "tests", "benchmarks", "checkpoints", "tools"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, tmp_path / name)  # compiled files, too
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     own_view.put_into(tmp_path / "transformer")
 
-    def python(*words: str) -> str:
-        command = [sys.executable, *words]
-        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    python("-m", "transformer.messages", "check")
+    checked = prefork.run([sys.executable, "-m", "transformer.messages", "check"], cwd=tmp_path)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
     tests = ("views/test_sweep.py", "messages/test_catalogues.py", "test_imports.py")
     theirs = "label_lengths or first_letters or fits_it or imports"
-    printed = python("-m", "pytest", "-q", "-k", theirs, *(f"tests/{name}" for name in tests))
-    assert "first_letters" not in printed
-    assert int(re.search(r"(\d+) passed", printed)[1]) >= 11, printed
+    command = [sys.executable, "-m", "pytest", "-q", "-k", theirs, *(f"tests/{it}" for it in tests)]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    tried = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert tried.returncode == 0, tried.stdout + tried.stderr
+    assert "first_letters" not in tried.stdout
+    assert int(re.search(r"(\d+) passed", tried.stdout)[1]) >= 11, tried.stdout
