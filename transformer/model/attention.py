@@ -106,7 +106,7 @@ class MultiHeadAttention(nn.Module):
         mask = combine(context.at("position_mask", site, hidden), shown)
         scores = attention_scores(q, k, self.config.score_size)
         bias = context.bias if self.relative is None else self.relative(*context.positions)
-        if context.distances is not None:
+        if context.distances is not None and not self.crosses:
             bias = self.content_bias(q, k, context.distances)
         if bias is not None and not self.crosses:
             scores = scores + bias
