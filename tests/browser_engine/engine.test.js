@@ -192,6 +192,11 @@ test("a network that is not computed is refused in a sentence", () => {
   const split = { type: "ByteLevel" };
   const tokenizer = { ...content, pre_tokenizer: split, post_processor: null };
   assert.equal(tokenizerRefusal(tokenizer), null);
+  /** @type {(tokens: object) => any} */
+  const framed = (tokens) => ({ type: "TemplateProcessing", special_tokens: tokens });
+  assert.equal(tokenizerRefusal({ ...tokenizer, post_processor: framed({}) }), null);
+  const begins = { ...tokenizer, post_processor: framed({ "<s>": {} }) };
+  assert.match(String(tokenizerRefusal(begins)), /^The browser .*\.$/);
   for (const odd of [{ pre_tokenizer: { type: "Split" } }, { normalizer: { type: "NFKC" } }])
     assert.match(String(tokenizerRefusal({ ...tokenizer, ...odd })), /^The browser .*\.$/);
   for (const odd of [{ positions: "alibi" }, { head: "none" }, { d_model: 18, n_heads: 2 }])

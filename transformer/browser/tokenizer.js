@@ -31,13 +31,16 @@ export const tokenizerRefusal = ({
   const strips = added.some(
     (token) => !token.special && (token.lstrip || token.rstrip || token.single_word),
   );
+  // transformers writes one that adds nothing.
+  const isEmpty =
+    frame?.type === "TemplateProcessing" && !Object.keys(frame.special_tokens ?? {}).length;
   const odd = {
     [`model ${model.type}`]: model.type !== "BPE",
     "byte fallback": Boolean(model.byte_fallback || model.ignore_merges || model.dropout),
     [`normalizer ${normalizer?.type}`]: normalizer && normalizer.type !== "NFC",
     [`pre_tokenizer ${splits?.type}`]:
       splits?.type !== "ByteLevel" || splits.add_prefix_space || splits.use_regex === false,
-    [`post_processor ${frame?.type}`]: frame && frame.type !== "ByteLevel",
+    [`post_processor ${frame?.type}`]: frame && frame.type !== "ByteLevel" && !isEmpty,
     "added tokens": strips,
   };
   const [reason] = Object.entries(odd).find(([, isOdd]) => isOdd) ?? [];

@@ -173,5 +173,5 @@ export interface TokenizerContent {
   added_tokens: { id: number; content: string; [option: string]: any }[];
   normalizer: { type: string } | null;
   pre_tokenizer: { type: string; [option: string]: any } | null;
-  post_processor: { type: string } | null;
+  post_processor: { type: string; special_tokens?: Record<string, any> } | null;
 }
