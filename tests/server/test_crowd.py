@@ -82,7 +82,7 @@ def test_scripts_are_compressed_once_for_a_whole_class(server):
 
     with ThreadPoolExecutor(len(languages()) * CLASS) as pool:
         answers = set(pool.map(packed, [one for one in scripts for _ in range(CLASS)]))
-    assert len(set(scripts)) == len(answers) == 2 * len(languages())
+    assert len(set(scripts)) == len(answers) == 3 * len(languages())
     # Each script takes half a second: made anew for each of the class, they take 150.
     assert server.cpu_s() - before < 20
 

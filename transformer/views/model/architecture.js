@@ -6,7 +6,7 @@ import { fields } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
 import { shell, page, setHead } from "../../web/store.js";
 import { hasServer } from "../../web/ask.js";
-import { capital, say, sayList, sayN, wholeText } from "../../web/messages.js";
+import { capital, say, sayList, sayN, sayWith, wholeText } from "../../web/messages.js";
 import { stackOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, useEvent, usePart, openSection } from "../../web/part.js";
@@ -26,15 +26,16 @@ const fitted = ({ data, layout }) => {
 
 // ---- words ----
 
-const computedBy = (model) => {
-  if (!page.inBrowser.includes(model))
-    return hasServer() && say("The server computes {model}.", { model });
+const computedBy = (name) => {
+  const model = html`<bdi translate=${false}>${name}</bdi>`;
+  if (!page.inBrowser.includes(name))
+    return hasServer() && sayWith("The server computes {model}.", { model });
   return hasServer()
-    ? say(
+    ? sayWith(
         "This browser computes {model}; the server is asked only what the browser cannot answer.",
         { model },
       )
-    : say("This browser computes {model}.", { model });
+    : sayWith("This browser computes {model}.", { model });
 };
 const tokensInWords = ({ labels, trace_start: start, source_labels: source }) => {
   const count = labels.length - start;
@@ -160,6 +161,7 @@ const Architecture = () => {
         <${Figure} part=${part} name="architecture" figure=${answer?.figure} label=${drawing}
           change=${fitted} on=${on} table=${false} />
         <div class="here" hidden=${!here} style=${inPx(at ?? {})} />
+        <p class="computed-by">${run && computedBy(run.model)}</p>
       </div>
       <div>
         <h3 class="architecture-title">${
@@ -169,7 +171,6 @@ const Architecture = () => {
             n_parameters: wholeText(layout.meta.n_parameters),
           })
         }</h3>
-        <p class="computed-by">${run && computedBy(run.model)}</p>
         <p class="architecture-letters">${run && tokensInWords(run)}</p>
         <p class="architecture-says" role="status"><${Explanation} block=${here} ...${{ blocks, leads: answer?.leads }} /></p>
         <${List} leads=${answer?.leads} ...${{ blocks, here, show, open }} />
