@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from kit import prefork
+from kit import aio, prefork
 from kit.browser import WAIT_MS
 from kit.hf_folders import byte_level
 from kit.hf_models import made
@@ -142,6 +142,18 @@ def test_the_notebook_runs_from_its_own_folder():
     )
     done = prefork.run([sys.executable, "-"], given=f"{script}\n{checks}", cwd=NOTEBOOK.parent)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_page_with_its_network_is_saved_while_a_loop_runs(tokenizer, tmp_path):
+    """As one does in every notebook."""
+    model, path = tiny("tiny", "decoder", tokenizer), tmp_path / "run.html"
+
+    async def cell() -> None:
+        model.trace("the fox").to_html(path, model)
+
+    aio.run(cell())
+    page = path.read_text(encoding="utf-8")
+    assert all(f'data-file="{name}"' in page for name in ("site.json.gz", "words/zh.json.gz"))
 
 
 def test_the_heatmap_of_a_long_text_stays_small_and_right():

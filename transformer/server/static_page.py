@@ -16,6 +16,8 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -81,7 +83,7 @@ class Page:
         self.service.queries = Experiments(self.service.model, turns, seconds=math.inf)
         self._models = self.service.models
         with said_later() as sentences:
-            self._config = asyncio.run(_config_of(self.service))
+            self._config = _config_of(self.service)
             self._weights = dict(self._model_files())
             site = self._written(self._parts())
         self._sentences = frozenset(sentences)
@@ -284,10 +286,18 @@ class Page:
                 yield f"models/{address}", content
 
 
-async def _config_of(service: Service) -> dict[str, Any]:
-    """Gradio's description of the page."""
-    config: dict[str, Any] = dict(build(service).get_config_file())
-    return config
+def _config_of(service: Service) -> dict[str, Any]:
+    """Gradio's description of the page.
+
+    Built in an event loop: where none runs, Gradio makes one and leaves it open. In a thread, as a
+    notebook's own loop runs already.
+    """
+
+    async def config() -> dict[str, Any]:
+        return dict(build(service).get_config_file())
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(copy_context().run, lambda: asyncio.run(config())).result()
 
 
 def _layout_of(config: Mapping[str, Any], typed: Mapping[str, Any]) -> list[dict[str, Any]]:
