@@ -55,7 +55,7 @@ def fresh(service: Service) -> str:
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_an_experiment_ends_at_its_deadline_or_when_cancelled(service, name, fresh, monkeypatch):
     """Between two of its batches, not only before the first one."""
-    monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
+    monkeypatch.setattr(service.queries, "_seconds", -1.0)
     sentence = "this takes longer than one request may: take a shorter text"
     assert question(service, name, fresh) == {"error": sentence}
     assert ask(service, "broken_text", run=fresh) == {"error": sentence}
