@@ -286,14 +286,17 @@ def test_a_row_of_a_batch_has_the_scores_that_it_has_alone(tokenizer, head, prob
 @pytest.mark.parametrize("left", [True, False])
 @pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder"])
 def test_no_intervention_reads_padding_on_either_side(family, left):
-    changes = [Break(name) for name in breaks_of(config(family))]
+    changes: list[Any] = [[Break(name)] for name in breaks_of(config(family))]
     for site in sites_of(config(family)):
         for by in ("zero", "mean"):
-            changes += [Ablate(*site[:2], kind=site.kind, by=by, heads=[0])]
-            changes += [Ablate(*site[:2], by=by, part=part) for part in ("mlp_out", "layer")]
+            changes += [[Ablate(*site[:2], kind=site.kind, by=by, heads=[0])]]
+            changes += [[Ablate(*site[:2], by=by, part=part)] for part in ("mlp_out", "layer")]
         # Nothing, or everything, is allowed to every query.
         every = [(None, key) for key in range(9)]
-        changes += [EditMask(*site, forbid=every), EditMask(*site, allow=every)]
+        nothing = EditMask(*site, forbid=every)
+        changes += [[nothing], [EditMask(*site, allow=every)]]
+        for pattern in (Break("hard-attention"), Break("uniform-attention")):
+            changes += [[nothing, pattern], [pattern, nothing]]
     model = network(family).double()
     texts, two = [ids(1, 5), ids(1, 3)], family == "encoder-decoder"
 
@@ -305,7 +308,7 @@ def test_no_intervention_reads_padding_on_either_side(family, left):
 
     tokens, is_text = padded(texts)
     for change in changes:
-        hooks = hooks_of([change], model.config)
+        hooks = hooks_of(change, model.config)
         told = dict(src_is_text=is_text, tgt_is_text=is_text) if two else dict(is_text=is_text)
         whole = model(*[tokens] * (1 + two), hooks=hooks, **told)
         for row, text in enumerate(texts):

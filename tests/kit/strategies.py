@@ -41,7 +41,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "n_key_heads": st.none() | st.integers(1, 5),  # made to divide n_heads
     "embedding_size": st.none() | st.integers(1, 12),  # of an encoder
     "relative_buckets": st.sampled_from([0, 0, 8]),
-    "relative_farthest": st.just(128),
+    "relative_farthest": st.sampled_from([128, 128, 9]),
     "head": st.just("tokens"),
     "labels": st.just(()),
     "label_activation": st.none(),

@@ -36,9 +36,6 @@ class Switch:
     applies_to: Callable[[ModelConfig], bool] = lambda config: True
 
 
-_NOT_READ = ("is_text", "padding_mask")  # by no switch
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SwitchedOff:
     """The hook of one switch, for the whole network."""
@@ -55,7 +52,7 @@ class SwitchedOff:
         """See Hook."""
         if point.name != self.switch.point:
             return value
-        context = {name: x for name, x in context.items() if name not in _NOT_READ}
+        context.pop("is_text", None)  # no switch reads it
         return self.switch.replace(self.config, point, value, **context)
 
 
@@ -86,9 +83,10 @@ def _all_keys_alike(
     pattern: Tensor,
     scores: Tensor,
     mask: Tensor | None,
+    padding_mask: Tensor | None,
     **context: Any,
 ) -> Tensor:
-    return masked_softmax(torch.zeros_like(scores), mask)
+    return masked_softmax(torch.zeros_like(scores), mask, padding_mask)
 
 
 # The switches' names as the page shows them: with spaces instead of "-".

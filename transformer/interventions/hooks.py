@@ -108,8 +108,6 @@ class EditedMask:
             return torch.ones_like(value) if removed and value is not None else value
         if point.name == "mask":
             return edited_mask(self.edit, value, context["scores"], context["padding_mask"])
-        if point.name == "pattern" and (self.edit.allow or self.edit.forbid):
-            return _even_over_text(value, context["mask"], context["padding_mask"])
         return value
 
     def after(self, n_read: int) -> EditedMask:
@@ -246,15 +244,6 @@ def edited_mask(
         for query, key in cells:
             full[:, :, _slice(query), _slice(key)] = value
     return full if padding is None else full & padding
-
-
-def _even_over_text(pattern: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor:
-    """A pattern whose rows with nothing allowed are even over the text, without the padding."""
-    if mask is None or padding is None:
-        return pattern
-    text = padding.to(pattern.dtype)
-    even = text / text.sum(dim=-1, keepdim=True)
-    return torch.where(mask.any(dim=-1, keepdim=True), pattern, even)
 
 
 def patched(patch: Patch, config: ModelConfig, cache: ActivationCache) -> Patched | None:

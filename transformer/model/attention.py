@@ -112,10 +112,12 @@ class MultiHeadAttention(nn.Module):
             scores = scores + bias
         scores = soft_cap(scores, self.config.score_cap)
         scores = context.at("scores", site, scores)
-        mask = context.at("mask", site, mask, scores=scores, padding_mask=shown)
-        pattern = masked_softmax(scores, mask)  # (B, H, Tq, Tk)
+        edited = context.at("mask", site, mask, scores=scores, padding_mask=shown)
+        # A hook may leave a query no key: it then reads the text. (Without one, only padding does.)
+        padding = None if edited is mask else shown
+        pattern = masked_softmax(scores, edited, padding)  # (B, H, Tq, Tk)
         pattern = context.at(
-            "pattern", site, pattern, scores=scores, mask=mask, padding_mask=shown, q=q, k=k, v=v
+            "pattern", site, pattern, scores=scores, mask=edited, padding_mask=shown, q=q, k=k, v=v
         )
         z = F.dropout(pattern, self.dropout, self.training) @ v
         return context.at("z", site, z)

@@ -37,16 +37,21 @@ def soft_cap(x: Tensor, cap: float | None) -> Tensor:
     return x if cap is None else cap * torch.tanh(x / cap)
 
 
-def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+def masked_softmax(
+    scores: Tensor, mask: Tensor | None = None, padding: Tensor | None = None
+) -> Tensor:
     """Turn each row of scores into weights that sum to 1, with 0 where the mask forbids.
 
     scores: (B, H, Tq, Tk); mask: bool, True = may attend, broadcastable to the scores.
-    A row with nothing allowed becomes uniform (the fill is the dtype's lowest finite number).
+    padding: a mask of keys that are padding. A row with nothing allowed becomes uniform over the
+    other keys (the fill is the dtype's lowest finite number, of them half of it).
     Raises ValueError for a mask of numbers.
     """
     if mask is not None:
         check_is_mask(mask)
-        lowest = torch.finfo(scores.dtype).min
+        lowest = scores.new_full((), torch.finfo(scores.dtype).min)
+        if padding is not None:
+            lowest = torch.where(padding, lowest / 2, lowest)
         scores = torch.where(mask, scores, lowest)
     return scores.softmax(dim=-1)
 
