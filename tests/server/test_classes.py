@@ -18,7 +18,7 @@ from kit import aio, serving
 
 import transformer
 from transformer.checks import InvalidRequest
-from transformer.inference.deadline import renewed
+from transformer.inference.deadline import current, renewed, until
 from transformer.lessons import all_lessons
 from transformer.lessons.output_check import OutputCheck
 from transformer.messages import languages, say, speaking
@@ -33,7 +33,6 @@ from transformer.server.limits import (
 )
 from transformer.server.requests import set_caller
 from transformer.server.service import Service
-from transformer.server.slots import Caller
 from transformer.server.store import MemoryBudget
 
 GONE = (404, public_error(NO_CLASS))
@@ -335,6 +334,14 @@ def test_a_class_ends_two_hours_after_its_teachers_last_request(clock):
     assert classes.open().code != one.code
 
 
+@pytest.fixture
+def callers() -> Iterator[None]:
+    """The test may say who calls: afterwards, nobody does."""
+    with until(current()):
+        yield
+
+
+@pytest.mark.usefixtures("callers")
 def test_the_class_of_the_most_silent_teacher_makes_room(clock):
     classes, made = Classes(MemoryBudget()), []
     for place in range(MAX_CLASSES):
@@ -357,9 +364,9 @@ def test_the_class_of_the_most_silent_teacher_makes_room(clock):
     assert made[5].is_over
     with pytest.raises(InvalidRequest, match="too many classes"):
         classes.open()
-    set_caller(**Caller()._asdict())
 
 
+@pytest.mark.usefixtures("callers")
 def test_pages_without_a_phone_do_not_hold_all_classes():
     classes, made = Classes(MemoryBudget()), []
     for place in range(MAX_CLASSES):
@@ -377,7 +384,6 @@ def test_pages_without_a_phone_do_not_hold_all_classes():
     left = [sum(not one.is_over for one in crowd) for crowd in crowds]
     assert sum(left) == MAX_CLASSES
     assert max(left) - min(left) <= 1
-    set_caller(**Caller()._asdict())
 
 
 def test_a_class_whose_opener_has_left_without_its_key_makes_room():
@@ -391,6 +397,7 @@ def test_a_class_whose_opener_has_left_without_its_key_makes_room():
     assert classes.open().code
 
 
+@pytest.mark.usefixtures("callers")
 def test_there_are_limits_of_classes_and_of_phones(monkeypatch):
     classes, made = Classes(MemoryBudget()), []
     for place in range(MAX_CLASSES):
@@ -401,7 +408,6 @@ def test_there_are_limits_of_classes_and_of_phones(monkeypatch):
         if is_full:
             with pytest.raises(InvalidRequest, match="too many classes"):
                 classes.open()
-    set_caller(**Caller()._asdict())
     classes.end(made[0])
     one = classes.open()
     for place in range(MAX_CLASS_PHONES):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kit import aio
 from kit.serving import tiny_translator
 
-from transformer.inference.deadline import Deadline
+from transformer.inference.deadline import Deadline, is_limited
 from transformer.inference.stream import Stream
 from transformer.server import presses, requests
 from transformer.server.errors import Busy
@@ -256,6 +256,7 @@ def test_holding_one_slot_forbids_waiting_for_another():
             pass
         with taken(here[second]):
             pass
+    assert not is_limited()  # as before: work outside of a request shows its bar
 
 
 def test_the_page_says_that_the_time_limit_was_reached(

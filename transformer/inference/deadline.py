@@ -65,8 +65,8 @@ def is_limited() -> bool:
     return _CURRENT.get() is not None
 
 
-def enter(deadline: Deadline) -> None:
-    """Apply a deadline to this thread or task from now on."""
+def enter(deadline: Deadline | None) -> None:
+    """Apply a deadline, or none, to this thread or task from now on."""
     _CURRENT.set(deadline)
 
 

@@ -19,7 +19,14 @@ from typing import Any, Generic, Self, TypeVar
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Send
 
-from transformer.inference.deadline import Deadline, check, current, enter, renewed
+from transformer.inference.deadline import (
+    Deadline,
+    check,
+    current,
+    enter,
+    is_limited,
+    renewed,
+)
 from transformer.server import limits
 from transformer.server.errors import Busy
 from transformer.server.slots import Caller, Place, Slots
@@ -64,7 +71,7 @@ def time_limit(seconds: float, flag: threading.Event | None = None) -> Deadline:
 @contextmanager
 def using(place: Place) -> Iterator[None]:
     """Let this thread's request compute in a place within the block; it is left at the end."""
-    outer = current()
+    outer = current() if is_limited() else None
     _set_request(place)
     try:
         yield
