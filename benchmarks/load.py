@@ -269,7 +269,8 @@ async def _round(
     report.generated.append(time.monotonic() - began)
     report.tokens += len(facts["labels"]) - facts["n_prompt"]
     if facts["labels"] != list(task.alone.labels):
-        report.faults.append(f"other tokens than alone: {task.chosen}")
+        sizes = f"{len(facts['labels'])} instead of {len(task.alone.labels)}"
+        report.faults.append(f"other tokens than alone ({sizes}): {task.chosen}")
         return
     kinds = {name: facts["kinds"][-1][name] for name in ("stack", "kind")}
     await visitor.ask("atlas", run=facts["run"], **kinds)
