@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 
 import pytest
 import torch
@@ -135,6 +136,8 @@ def test_long_work_shows_a_bar_unless_it_is_a_servers(tiny_model, monkeypatch, c
     assert shown(progress=False) == ""
     with until(Deadline(60)):
         assert shown() == ""
+    with until(Deadline(math.inf)):  # of a thread whose caller is known
+        assert "heads: " in shown()
     monkeypatch.setattr(progress, "DELAY_S", 2)
     assert shown() == ""
 

@@ -256,7 +256,7 @@ def test_holding_one_slot_forbids_waiting_for_another():
             pass
         with taken(here[second]):
             pass
-    assert not is_limited()  # as before: work outside of a request shows its bar
+    assert not is_limited()  # as before
 
 
 def test_the_page_says_that_the_time_limit_was_reached(

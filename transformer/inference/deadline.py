@@ -35,6 +35,11 @@ class Deadline:
         self.flag, self.yield_slot, self.request = flag, yield_slot, request
         self.why: str | None = None  # TIME or CANCELLED, once it has passed
 
+    @property
+    def has_end(self) -> bool:
+        """Whether it passes by itself."""
+        return math.isfinite(self._end)
+
     def is_wanted(self) -> bool:
         """Whether a caller still waits for the result."""
         return self.flag is None or not self.flag.is_set()

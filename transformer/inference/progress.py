@@ -17,5 +17,5 @@ def progress_bar(what: str, total: int | None, shown: bool = True, unit: str = "
 
     total: how many units there are to do; None where that is not known.
     """
-    hidden = not shown or deadline.is_limited()
+    hidden = not shown or deadline.current().has_end
     return tqdm(total=total, desc=what, delay=DELAY_S, leave=False, disable=hidden, unit=unit)
