@@ -124,3 +124,10 @@ def test_places_that_leave_nothing_or_are_not_there_are_refused(tiny_model, plac
     run = tiny_model.trace(TEXT)
     with pytest.raises(ValueError, match="places must be some of the text's tokens and not all"):
         without_words(tiny_model, run, places if len(places) < 2 else range(len(run.ids)))
+
+
+def test_an_encoder_without_a_mask_token_keeps_the_token_that_it_predicts(tiny_encoder):
+    run = tiny_encoder.trace(TEXT)
+    with pytest.raises(ValueError, match="places must be some of the text's tokens"):
+        without_words(tiny_encoder, run, [3], position=3)
+    without_words(tiny_encoder, run, [2], position=3)

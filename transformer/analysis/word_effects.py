@@ -151,7 +151,9 @@ def without_words(
     """
     text = _Text.of(model, run, position)
     left = sorted({*places})
-    if not left or not {*left} <= {*text.own} or len(left) == len(text.own):
+    is_asked = text.mask is None and text.stack == model.network.last_stack.name == "encoder"
+    here = {text.position} if is_asked else set()  # an encoder's own token, which must stand
+    if not left or not {*left} <= {*text.own} - here or len(left) == len(text.own):
         raise InvalidCall(
             "out_of_range",
             "places must be some of the text's tokens and not all, out of {first} to {last}; got "
