@@ -1,6 +1,7 @@
 """What many tests share: a tokenizer, and small models whose random weights give varied output."""
 
 import gc
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from tools import chromium
 from transformer import Batch, Model, Run, Tokenizer, with_lens
+from transformer.inference.deadline import Deadline, until
 from transformer.views.export import html
 
 SENTENCES = [
@@ -62,6 +64,13 @@ def pytest_collection_finish() -> None:
 def fixed_seed() -> None:
     """Every test starts from the same state of the global generator."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def no_caller() -> Iterator[None]:
+    """No test goes on with the caller or the deadline of the one before."""
+    with until(Deadline(math.inf)):
+        yield
 
 
 @pytest.fixture(scope="session")

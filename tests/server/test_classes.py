@@ -18,7 +18,7 @@ from kit import aio, serving
 
 import transformer
 from transformer.checks import InvalidRequest
-from transformer.inference.deadline import current, renewed, until
+from transformer.inference.deadline import renewed
 from transformer.lessons import all_lessons
 from transformer.lessons.output_check import OutputCheck
 from transformer.messages import languages, say, speaking
@@ -334,14 +334,6 @@ def test_a_class_ends_two_hours_after_its_teachers_last_request(clock):
     assert classes.open().code != one.code
 
 
-@pytest.fixture
-def callers() -> Iterator[None]:
-    """The test may say who calls: afterwards, nobody does."""
-    with until(current()):
-        yield
-
-
-@pytest.mark.usefixtures("callers")
 def test_the_class_of_the_most_silent_teacher_makes_room(clock):
     classes, made = Classes(MemoryBudget()), []
     for place in range(MAX_CLASSES):
@@ -366,7 +358,6 @@ def test_the_class_of_the_most_silent_teacher_makes_room(clock):
         classes.open()
 
 
-@pytest.mark.usefixtures("callers")
 def test_pages_without_a_phone_do_not_hold_all_classes():
     classes, made = Classes(MemoryBudget()), []
     for place in range(MAX_CLASSES):
@@ -397,7 +388,6 @@ def test_a_class_whose_opener_has_left_without_its_key_makes_room():
     assert classes.open().code
 
 
-@pytest.mark.usefixtures("callers")
 def test_there_are_limits_of_classes_and_of_phones(monkeypatch):
     classes, made = Classes(MemoryBudget()), []
     for place in range(MAX_CLASSES):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kit import aio
 from kit.serving import tiny_translator
 
-from transformer.inference.deadline import Deadline, is_limited
+from transformer.inference.deadline import Deadline, current
 from transformer.inference.stream import Stream
 from transformer.server import presses, requests
 from transformer.server.errors import Busy
@@ -247,7 +247,7 @@ def test_a_short_request_does_not_wait_for_the_end_of_long_ones(tiny_model, monk
 
 def test_holding_one_slot_forbids_waiting_for_another():
     """Two who did so, and one the other way round, would wait for each other for ever."""
-    here = shares()
+    here, before = shares(), current()
     for first, second in (("model", "experiments"), ("experiments", "model")):
         refused = pytest.raises(AssertionError, match="holds a place elsewhere")
         with taken(here[first]), refused, taken(here[second]):
@@ -256,7 +256,7 @@ def test_holding_one_slot_forbids_waiting_for_another():
             pass
         with taken(here[second]):
             pass
-    assert not is_limited()  # as before
+    assert current() is before
 
 
 def test_the_page_says_that_the_time_limit_was_reached(

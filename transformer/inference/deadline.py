@@ -65,11 +65,6 @@ def current() -> Deadline:
     return _CURRENT.get() or Deadline(math.inf)
 
 
-def is_limited() -> bool:
-    """Whether this thread or task has a deadline."""
-    return _CURRENT.get() is not None
-
-
 def enter(deadline: Deadline | None) -> None:
     """Apply a deadline, or none, to this thread or task from now on."""
     _CURRENT.set(deadline)

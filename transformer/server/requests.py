@@ -24,8 +24,8 @@ from transformer.inference.deadline import (
     check,
     current,
     enter,
-    is_limited,
     renewed,
+    until,
 )
 from transformer.server import limits
 from transformer.server.errors import Busy
@@ -50,14 +50,14 @@ def caller() -> Caller:
 
 def set_caller(**of: str) -> None:
     """Set the address or session, or both, of the request that this task answers."""
-    _set_request(caller()._replace(**of))
+    enter(_current_for(caller()._replace(**of)))
 
 
-def _set_request(request: Caller | Place) -> None:
-    """Go on with another request, under the same deadline."""
+def _current_for(request: Caller | Place) -> Deadline:
+    """The current deadline for another request."""
     deadline = copy.copy(current())
     deadline.request = request
-    enter(deadline)
+    return deadline
 
 
 def time_limit(seconds: float, flag: threading.Event | None = None) -> Deadline:
@@ -71,12 +71,10 @@ def time_limit(seconds: float, flag: threading.Event | None = None) -> Deadline:
 @contextmanager
 def using(place: Place) -> Iterator[None]:
     """Let this thread's request compute in a place within the block; it is left at the end."""
-    outer = current() if is_limited() else None
-    _set_request(place)
     try:
-        yield
+        with until(_current_for(place)):
+            yield
     finally:
-        enter(outer)  # no token: a generator may go on in another context
         place.leave()
 
 
