@@ -124,11 +124,20 @@ def test_a_class_answers_a_step_of_a_lesson(opened):
     # the phones follow to the next step, also of a page that was loaded again, and back
     teacher.keyboard.press("PageDown")
     expect(one.get_by_role("heading")).to_have_text("A sentence")
+    steps = list[Any]()  # that the reloaded page shows on the phones
+    shows = "resources/show_step"
+    teacher.on("request", lambda one: shows in one.url and steps.append(one.post_data_json))
+    linked = held_back(teacher, "resources/lesson")
     teacher.reload()
     expect(teacher.locator(".class-room h3")).to_have_text(f"Class {code}")
+    teacher.wait_for_function("() => window.viz?.isOpening && !viz.isOpening()")
+    teacher.evaluate("new Promise((done) => setTimeout(done, 200))")
+    linked()
+    expect(teacher.locator(".card-title")).to_have_text("A sentence")
     answered = held_back(one, "/class/answer")
     move(one, one.get_by_text("yes", exact=True))
     expect(teacher.locator(".class-bars li", has_text="yes")).to_have_text("yes1")
+    assert [one["name"] for one in steps] == ["twice"]
 
     # how often each token and each head was named is marked on the picture
     for leafs, title, look, place, sign in (

@@ -9,6 +9,7 @@ import { Marked, Token } from "../../web/text.js";
 import { CodeWindow } from "./code.js";
 import { pageAddress } from "./header.js";
 import { isOpening } from "./link.js";
+import { isCardLinked } from "./tour.js";
 
 const KEPT = "viz-class"; // in sessionStorage, {code, key}: after a reload the class goes on
 const LOOK_MS = 1000; // between two looks at the answers
@@ -101,7 +102,9 @@ const useShown = (held, step, fail) => {
   const sent = useRef(Promise.resolve()); // one after the other: the last one stays on the phones
   const show = async () => {
     const isShown = () => latest.current === wanted;
-    while (isShown() && step.name && (isOpening() || !page.run?.run)) await pause(LOADING_MS);
+    // Loaded again, the page is without a card until its link has opened: the phones keep their step.
+    const isMissing = () => (step.name ? !page.run?.run : isCardLinked());
+    while (isShown() && (isOpening() || isMissing())) await pause(LOADING_MS);
     if (!held || !isShown()) return;
     const shown = step.name ? { ...step, run: page.run.run } : {};
     await ask("show_step", { ...held, ...shown }).catch(fail);

@@ -72,6 +72,8 @@ const isAlone = () =>
   );
 // The card's part of the page's state. A link to a card shows it as soon as its deck is there.
 const wanted = { tour: "", lesson: "" };
+let linkedCards = 0; // that are on their way
+export const isCardLinked = () => linkedCards > 0;
 /** @type {(field: "tour" | "lesson", text: string) => Promise<void>} */
 const showLinked = async (field, text) => {
   const [number, name = ""] = text.split(".").reverse();
@@ -96,7 +98,10 @@ const keptAsCard = (field) => {
   bindField(field, get, (text) => {
     wanted[field] = ended && page.opening === ended ? "" : text;
     if (wanted[field]) {
-      showLinked(field, text).catch((error) => void showProblem(error.message));
+      linkedCards += 1;
+      showLinked(field, text)
+        .catch((error) => void showProblem(error.message))
+        .finally(() => (linkedCards -= 1));
     } else if (isOf(field)) show(null);
   });
 };
