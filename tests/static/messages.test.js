@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { known, numeral, say, sayList, sayN } from "../../transformer/web/messages.js";
+import { known, numberOf, numeral, say, sayList, sayN } from "../../transformer/web/messages.js";
 import { page } from "../../transformer/web/store.js";
 import { beginning } from "../../transformer/web/text.js";
 
@@ -43,6 +43,44 @@ test("a number takes its form", () => {
 test("numbers have the signs of the language, and groups where it makes them", () => {
   const written = ["0.25", "-1,234.5", "12,345.6", "1.2e-7", "12,345"].map(numeral);
   assert.deepEqual(written, ["0,25", "-1234,5", "12.345,6", "1,2e-7", "12.345"]);
+});
+
+test("an answer's number is read as the page or a pupil writes it, in each language", () => {
+  const german = { ...known };
+  const SIGNS = { en: [".", ",", 4], de: [",", ".", 5], fr: [",", "\u202f", 5], es: [",", ".", 5] };
+  const anywhere = {
+    "0,85": 0.85, "0.85": 0.85, ".85": 0.85, "85 %": 0.85, "85\u202f%": 0.85, "９５％": 0.95,
+    "about 9,5 %": 0.095, "≈0.85": 0.85, "etwa 9,5 Prozent": 0.095, "environ 9,5 pour cent": 0.095,
+    "unos 9,5 por ciento": 0.095, "约９．５％": 0.095, "百分之9": 0.09, "大约0.85左右": 0.85,
+    "−0,01": -0.01, "–1.75": -1.75, "524288": 524288, "524 288": 524288, "524\u202f288": 524288,
+    "524\u2009288": 524288, "524'288": 524288, "1,234,567": 1234567, "1.234.567": 1234567,
+    "1.234,5": 1234.5, "1,234.5": 1234.5, "15,46": 15.46, "0.85.": 0.85, "1,2e-7": 1.2e-7,
+    "15 of 100": 15, "15 von 100": 15, "15 sur 100": 15, "15/100": 15, "1/8": 0.125, "32 numbers": 32,
+  }; // prettier-ignore
+  for (const [language, [decimal, group, group_from]] of Object.entries(SIGNS)) {
+    Object.assign(known, { decimal, group, group_from });
+    for (const [text, value] of Object.entries(anywhere)) {
+      assert.equal(numberOf(text), value, `${language}: ${text}`);
+    }
+    for (const written of ["0.849", "15.46", "524,288", "2,048", "-1,234.5", "-0.01"]) {
+      const value = Number(written.replaceAll(",", ""));
+      assert.equal(numberOf(numeral(written)), value, `${language}: ${numeral(written)}`);
+    }
+    for (const none of [
+      "",
+      "many",
+      "%",
+      "5·0",
+      "0.8-0.9",
+      "1,2,3",
+      "12.34.56",
+      "7 or 8",
+      "L 5·0 is 0.3",
+    ]) {
+      assert.ok(Number.isNaN(numberOf(none)), `${language}: ${none}`);
+    }
+  }
+  Object.assign(known, german);
 });
 
 test("a token is joined to the word before it, but not after a full stop", () => {

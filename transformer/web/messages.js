@@ -62,24 +62,38 @@ export const numeral = (text) => {
   const few = whole.replace(/\D/g, "").length < known.group_from;
   return [whole.replaceAll(",", few ? "" : known.group), ...rest].join(known.decimal);
 };
-// The number that is typed, as the page writes it or with another language's signs; NaN for none.
+const NUMBER = /[-+]?(?:\d(?:[ '’_.,]?\d)*|[.,]\d+)(?:e[-+]?\d+)?(?: ?%)?/gi;
+const PERCENT = /(?<=\d ?)(?:percent|per cent|prozent|pour cent|por ciento)/gi;
+const FRACTION = /^[^\d]*(?:\/|of|von|sur|de|中的)[^\d]*$/i; // between "15" and "100"
+/** @type {(number: string) => number} */
+const valueOf = (number) => {
+  const digits = number.replace(/[ '’_%]/g, "");
+  const signs = digits.replace(/[^.,]/g, "");
+  const isTwice = new Set(signs).size < signs.length; // only groups have their sign more than once
+  const isGroup = signs === known.group && /^[-+]?[1-9]\d{0,2}[.,]\d{3}$/.test(digits);
+  const decimal = (isTwice && new Set(signs).size === 1) || isGroup ? "" : signs.slice(-1);
+  const [whole, ...rest] = decimal ? digits.split(decimal) : [digits];
+  if (/[.,]/.test(whole) && !/^[-+]?\d{1,3}([.,]\d{3})+$/.test(whole)) return NaN;
+  const value = Number([whole.replace(/[.,]/g, ""), ...rest].join("."));
+  return number.endsWith("%") ? value / 100 : value;
+};
+// The one number in a typed text, as the page writes it or with another language's signs; of "15 of 100"
+// the first, of "1/8" their ratio; NaN for none, or several.
 /** @type {(text: string) => number} */
 export const numberOf = (text) => {
-  const [, digits, percent] = /** @type {RegExpMatchArray} */ (
-    text
-      .replace(/[\s'’_]/g, "")
-      .replace("−", "-")
-      .match(/^(.*?)(%?)$/)
-  );
-  if (!digits) return NaN;
-  const [first, ...groups] = digits.split(known.group);
-  const last = groups.pop() ?? "";
-  const isGrouped =
-    /^-?[1-9]\d{0,2}$/.test(first) &&
-    groups.every((part) => /^\d{3}$/.test(part)) &&
-    /^\d{3}([.,]\d+)?$/.test(last);
-  const number = Number((isGrouped ? [first, ...groups, last].join("") : digits).replace(",", "."));
-  return percent ? number / 100 : number;
+  const plain = text
+    .normalize("NFKC") // thin spaces, full-width digits
+    .replace(/[−–]/g, "-")
+    .replace(/百分之 ?(\d+(?:[.,]\d+)?)/g, "$1 %")
+    .replace(PERCENT, "%");
+  const numbers = [...plain.matchAll(NUMBER)];
+  const [first, second] = numbers;
+  if (numbers.length === 1) return valueOf(first[0]);
+  if (numbers.length !== 2) return NaN;
+  const between = plain.slice(first.index + first[0].length, second.index);
+  if (!FRACTION.test(between)) return NaN;
+  const [n, all] = [valueOf(first[0]), valueOf(second[0])];
+  return between.trim() === "/" && all !== 100 ? n / all : n;
 };
 // A whole number, its digits in groups.
 /** @type {(count: number) => string} */
