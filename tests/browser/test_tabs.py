@@ -130,7 +130,7 @@ def test_card_settings_list_and_drawing_follow_the_model(page, server):
     expect(page.page.locator(".architecture-title")).to_have_text(
         f"Architecture: encoder and decoder, {model.n_parameters:,} parameters"
     )
-    cross = page.page.locator(".part[data-block='decoder.cross']")
+    cross = page.page.locator(".block[data-block='decoder.cross']")
     cross.focus()
     says = page.page.locator(".architecture-says")
     expect(says).to_contain_text("Each token of the decoder gathers from the encoder's output")

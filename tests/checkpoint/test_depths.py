@@ -35,8 +35,8 @@ def test_a_decoder_of_another_depth_is_analysed_and_drawn(family, tmp_path):
     added = logit_contribution(model, run, position)
     assert added.heads["self"].shape == added.heads["cross"].shape == (1, 2)
     run = transformer.with_lens(model, run)
-    for figure in (run.heads("encoder"), run.heads("decoder", "cross"), run.draw("architecture"),
-                   run.logit_lens(), run.draw("metrics", "encoder", "self")):  # fmt: skip
+    for figure in (run.heads("encoder"), run.heads("decoder", "cross"), run.logit_lens(),
+                   run.draw("metrics", "encoder", "self")):  # fmt: skip
         assert figure.data
     run.to_html(tmp_path / "run.html")
     transformer.read_npz(run.to_npz(tmp_path / "run.npz") or tmp_path / "run.npz")

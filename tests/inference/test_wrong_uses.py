@@ -247,7 +247,7 @@ def uses(s, t, f, tmp):
         "draw none": lambda: q.draw(None),
         "draw metrics kind": lambda: q.draw("metrics", "decoder", "cross"),
         "draw too many": lambda: q.draw("heatmap"),
-        "draw unknown option": lambda: q.draw("architecture", size=3),
+        "draw unknown option": lambda: q.draw("lens", size=3),
         "logit_lens without": lambda: q.logit_lens(),
         "embed height": lambda: q.embed(height=0),
         "embed height str": lambda: q.embed(height="600px"),

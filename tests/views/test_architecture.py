@@ -1,6 +1,6 @@
-"""The drawing of a network: its numbers are the network's own, and nothing lies on anything."""
+"""The drawing of a network: its numbers are the network's own, and it has every part once."""
 
-import itertools
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -14,8 +14,7 @@ from transformer import PRESETS, Model, ModelConfig, build_transformer
 from transformer.model.config import preset
 from transformer.model.primitives import PLACEMENTS
 from transformer.model.summary import KINDS, Block, blocks, last_stack
-from transformer.views.model.architecture import architecture
-from transformer.views.model.arrangement import Arrangement, arrange
+from transformer.views.model.architecture import answer_architecture
 
 # Those whose numbers are as long as a real network's, and any configuration.
 PRESET = st.sampled_from(list(PRESETS)).map(lambda name: preset(name, vocab_size=997))
@@ -23,6 +22,19 @@ PRESET = st.sampled_from(list(PRESETS)).map(lambda name: preset(name, vocab_size
 
 def count(*modules: nn.Module) -> int:
     return sum(p.numel() for module in modules for p in module.parameters())
+
+
+@dataclass
+class Drawn:
+    """All that the drawing reads of a run."""
+
+    config: ModelConfig
+
+
+def build_on_meta(config: ModelConfig) -> Any:
+    """The real network, without memory for its numbers."""
+    with torch.device("meta"):
+        return build_transformer(config)
 
 
 def of(config: ModelConfig, name: str) -> Block:
@@ -33,8 +45,7 @@ def of(config: ModelConfig, name: str) -> Block:
 @given(config=PRESET | configurations())
 @example(config=preset("bert", vocab_size=997, relative_buckets=32))  # as MPNet has it
 def test_the_drawn_have_the_networks_parameters_shared_matrices_and_norms(config):
-    with torch.device("meta"):  # the real network, without memory for its numbers
-        built: Any = build_transformer(config)
+    built = build_on_meta(config)
     found = blocks(config)
     assert sum(block.n_parameters for block in found) == built.n_parameters
     for stack in {block.stack for block in found}:
@@ -90,56 +101,26 @@ def test_shapes_are_those_of_a_real_pass(name, request):
     assert of(model.config, f"{stack}.feed_forward").inside[1][1] == model.config.d_ff
 
 
-def rectangles(plan: Arrangement) -> list[tuple[float, float, float, float]]:
-    """Boxes, circles and a generous guess of the room that each label takes."""
-    half = 126.0
-    found = [(box.x - half, box.y, box.x + half, box.y + box.height) for box in plan.boxes]
-    found += [(x - 9, y - 9, x + 9, y + 9) for x, y in plan.sums]
-    for label in plan.labels:
-        text = label.text.replace("<b>", "").replace("</b>", "")
-        width = 8.0 * len(text)
-        start = {"left": 0.0, "center": width / 2, "right": width}[label.anchor]
-        found.append((label.x - start, label.y - 9, label.x - start + width, label.y + 9))
-    return found
-
-
 @settings(max_examples=20)
 @given(config=PRESET | configurations())
-def test_nothing_overlaps_and_the_figure_has_the_text_of_the_drawn(config):
-    plan, drawn = arrange(config), blocks(config)
-    found = rectangles(plan)
-    for one, other in itertools.combinations(found, 2):
-        apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
-        assert apart, (one, other)
-    for x0, y0, x1, y1 in [*found, *plan.frames]:
-        assert min(x0, y0) >= 0
-        assert x1 <= plan.width
-        assert y1 <= plan.height
-    for link in plan.links:  # none runs through a box
-        for (x0, y0), (x1, y1) in itertools.pairwise(link):
-            for left, bottom, right, top in found[: len(plan.boxes)]:
-                across = max(x0, x1) > left and min(x0, x1) < right
-                along = max(y0, y1) > bottom and min(y0, y1) < top
-                assert not (across and along), (link, left, bottom)
-    for box in plan.boxes:
-        framed = any(
-            x0 < box.x < x1 and y0 < box.y and box.y + box.height < y1
-            for x0, y0, x1, y1 in plan.frames
-        )
-        assert framed == box.block.in_layer, box.block.name
-
-    # each sublayer has its residual
-    n_stacks = len({block.stack for block in drawn})
-    n_sublayers = sum(b.kind in ("self", "cross", "feed_forward") for b in drawn)
-    bent = [link for link in plan.links if len(link) > 2]
-    aside = n_sublayers - n_stacks if config.parallel else 0  # those that read the same stream
-    assert len(bent) == n_sublayers + aside + (n_stacks == 2)  # and the memory
-    assert len(plan.sums) == (n_sublayers if config.norm != "post" else 0)
-
-    figure = architecture(config)
-    facts, texts = figure.layout.meta["blocks"], figure.data[0].text
-    for block, fact, text in zip(drawn, facts, texts, strict=True):
-        assert (fact["name"], fact["each"], fact["times"]) == (block.name, block.each, block.times)
-        assert block.kind == "softmax" or f"{block.each:,}" in text
-    total = sum(block.n_parameters for block in drawn)
-    assert f"{total:,}" in figure.layout.title.subtitle.text
+def test_every_part_is_in_one_column_once_and_each_sum_adds_one_sublayer(config):
+    answer = answer_architecture(Drawn(config))
+    drawn = []
+    for column in answer["stacks"]:
+        drawn += column["before"]
+        for sublayer in column["sublayers"]:
+            drawn += [*sublayer["branch"], *sublayer["after"]]
+            added = [part["kind"] for part in sublayer["branch"] if part["kind"] != "norm"]
+            assert len(added) == 1
+            n_norms = len(sublayer["branch"]) + len(sublayer["after"]) - 1
+            placement = PLACEMENTS[config.norm]
+            assert len(sublayer["after"]) == placement.of_sum
+            assert n_norms == placement.of_sum + placement.of_input + placement.of_output
+        drawn += column["after"]
+        is_memory = column["stack"] == "encoder" and config.family == "encoder-decoder"
+        assert column["writes"].startswith("memory") == is_memory
+    assert [part["name"] for part in drawn] == [block.name for block in blocks(config)]
+    for part, block in zip(drawn, blocks(config), strict=True):
+        assert (part["each"], part["times"]) == (block.each, block.times)
+        assert part["does"]
+    assert answer["n_parameters"] == build_on_meta(config).n_parameters

@@ -63,7 +63,7 @@ def test_every_view_draws_a_network_with_a_new_entry_or_says_why_not(entry, fami
     run = run_of(model)
     stack, kind = run.trace.kinds()[-1]
     first = {"site": f"{stack}.0.{kind}", "stack": stack, "kind": kind, "position": 1}
-    drawn = set()
+    drawn, answered = set(), set()
     for picture in PICTURES.values():
         if picture.subject not in ("run", "run or batch"):
             continue
@@ -73,9 +73,11 @@ def test_every_view_draws_a_network_with_a_new_entry_or_says_why_not(entry, fami
             answer = picture.ask(*subjects, given=given)
         except ValueError:  # a sentence that says why
             continue
+        answered.add(picture.name)
         if any(True for _ in figures(answer)):
             drawn.add(picture.name)
-    assert {"heatmap", "architecture"} <= drawn
+    assert "heatmap" in drawn
+    assert "architecture" in answered
     adds = POSITIONS[model.config.positions].adds
     assert ("positions" in drawn) == ("inputs" in drawn) == adds
 

@@ -33,7 +33,9 @@ SWEPT = [
 ]  # fmt: skip
 DRAWN = [one for one in SWEPT if not one.network]
 # Pictures without a figure: numbers and choices for a page's script.
-NO_FIGURE = {"atlas", "choices", "columns", "compare", "metrics", "readers", "used_mask"}
+NO_FIGURE = {
+    "architecture", "atlas", "choices", "columns", "compare", "metrics", "readers", "used_mask",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +217,6 @@ def test_titles_of_a_saved_page_are_said_in_its_language(items):
     ]
     names = {one.view for run in runs for one in gallery(run)} | {"positions", "curves"}
     titles = {PICTURES[name].title for name in names}
-    assert len(titles) > 10
+    assert len(titles) >= 10
     with speaking("zh"):
         assert [title for title in titles if say(title) == title] == []

@@ -61,7 +61,7 @@ def frames_of(
     return {
         **attention_frames(run),
         **{name: _bare(figure) for name, figure in _figures(models, run, batch)},
-        "architecture": _plain(answer_architecture(run)),
+        "architecture": answer_architecture(run),
         "broken": answer_broken(models, run.model, measure=measure),
         "teaching": TEACHING.get(run.config.family),
         "words": COMMON_WORDS,
@@ -121,11 +121,6 @@ def _figures(models: ModelQueries, run: Run, batch: Batch) -> Iterator[tuple[str
         yield "beams", beam_tree(run)
     if run.steps:
         yield "outcomes", probability_difference(run, run)
-
-
-def _plain(answer: dict[str, Any]) -> dict[str, Any]:
-    """An answer whose figure is plain values."""
-    return answer | {"figure": json.loads(answer["figure"].to_json())}
 
 
 def _bare(figure: go.Figure) -> dict[str, Any]:

@@ -12,11 +12,9 @@ import plotly.graph_objects as go
 from transformer.messages import say, say_list
 from transformer.model.positions import POSITIONS
 from transformer.network_words import attention_name, stack_name
-from transformer.runs.external_attention import GIVEN
 from transformer.runs.run import Run
 from transformer.views.attention.attention_math import attention_math
 from transformer.views.attention.head_metrics import draw_metric, metrics_of
-from transformer.views.model.architecture import architecture
 from transformer.views.positions.encodings import position_similarity
 from transformer.views.positions.inputs import input_strips
 from transformer.views.positions.rotation import position_shift
@@ -35,14 +33,12 @@ class GalleryItem(NamedTuple):
 
 
 def gallery(run: Run) -> Iterator[GalleryItem]:
-    """The model, its prediction, all heads put together and measured, and its positions.
+    """Its prediction, all heads put together and measured, and its positions.
 
     What a model does not have (the surprisal of an encoder, the alignment of a text generator) and
     what a run does not have (its lens, see `analysis.with_lens`) is left out. One head large, masks
     and candidates need a choice and are not among them.
     """
-    if run.stopped != GIVEN:
-        yield GalleryItem("architecture", architecture(run))
     if why_none(run) is None:
         yield GalleryItem("surprisal", surprisal(run))
     if run.lens is not None:

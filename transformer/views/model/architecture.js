@@ -1,31 +1,27 @@
-// A drawing of the network, and a list of its blocks as buttons that open their views.
+// The network as columns of blocks, which are buttons that open their views.
 
 import { hasMoved } from "../../web/pointer.js";
-import { inPx } from "../../web/cells.js";
 import { fields } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
 import { shell, page, setHead } from "../../web/store.js";
 import { hasServer } from "../../web/ask.js";
-import { capital, say, sayList, sayN, sayWith, wholeText } from "../../web/messages.js";
-import { stackOf } from "../../web/sites.js";
-import { Figure } from "../../web/figure.js";
+import { say, sayList, sayWith, wholeText } from "../../web/messages.js";
 import { mounted, useAnswer, useEvent, usePart, openSection } from "../../web/part.js";
-import { html, useState } from "../../web/preact.js";
+import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 
-const SPARE_PX = 290; // width that the list needs next to the drawing
-const TOP_PX = 4; // above the drawing
-const INSIDE = ["self", "cross", "feed_forward", "norm"]; // kinds of the blocks of a layer
+/**
+ * @typedef {import("./types").Block} Block
+ * @typedef {import("./types").Stack} Stack
+ * @typedef {import("./types").Architecture["leads"]} Leads
+ */
 
-const fitted = ({ data, layout }) => {
-  // The text next to the drawing replaces hover labels, which would hide blocks.
-  for (const trace of data) Object.assign(trace, { hoverinfo: "none", hovertemplate: null });
-  layout.margin = { ...layout.margin, t: TOP_PX };
-  layout.width = layout.meta.width + layout.margin.l + layout.margin.r;
-  layout.height = layout.meta.height + TOP_PX + layout.margin.b;
-};
+const SPARE_PX = 290; // width that the explanation needs next to a column
+const COLUMN_PX = 312; // of a stack
+const LANE_PX = 43; // from the middle between two stacks to a block
 
 // ---- words ----
 
+/** @type {(name: string) => any} */
 const computedBy = (name) => {
   const model = html`<bdi translate=${false}>${name}</bdi>`;
   if (!page.inBrowser.includes(name))
@@ -37,6 +33,7 @@ const computedBy = (name) => {
       )
     : sayWith("This browser computes {model}.", { model });
 };
+/** @type {(run: import("../../web/store.js").Run) => string} */
 const tokensInWords = ({ labels, trace_start: start, source_labels: source }) => {
   const count = labels.length - start;
   return source.length
@@ -47,15 +44,17 @@ const tokensInWords = ({ labels, trace_start: start, source_labels: source }) =>
       )
     : say("T: tokens of the text ({count} in this run).", { count });
 };
+/** @type {(block: Block, blocks: Block[]) => string} */
 const parameters = ({ each, times, shared_with: owner }, blocks) => {
   if (!each && owner) {
-    const { title } = blocks.find(({ name }) => name === owner);
+    const title = blocks.find(({ name }) => name === owner)?.title;
     return say("0 of its own, shared with “{title}”", { title });
   }
   return times > 1
     ? say("{each} × {times} parameters", { each: wholeText(each), times })
     : say("{each} parameters", { each: wholeText(each) });
 };
+/** @param {{ block?: Block, blocks: Block[], leads: Leads }} props */
 const Explanation = ({ block, blocks, leads }) => {
   if (!block) return say("Point at a block to read what it does; press it to open its view.");
   const tab = leads[block.kind]?.title;
@@ -64,56 +63,16 @@ const Explanation = ({ block, blocks, leads }) => {
   }`;
 };
 
-// ---- the list ----
-
-// The blocks in order, as {title, blocks}: a group for each stack, and one for its layers.
-const groupsOf = (blocks) => {
-  /** @type {any[]} */
-  const groups = [];
-  for (const block of blocks) {
-    const { stack, times, kind } = block;
-    const where =
-      times > 1 || INSIDE.includes(kind)
-        ? sayN("in {n} layer", "in each of {n} layers", times)
-        : "";
-    const last = groups[groups.length - 1];
-    if (stack === last?.stack && where === last.where) last.blocks.push(block);
-    else {
-      const names = stack === last?.stack ? [where || say("after the layers")] : [stackOf(stack)];
-      if (stack !== last?.stack && where) names.push(where);
-      groups.push({ stack, where, title: capital(sayList(names)), blocks: [block] });
-    }
-  }
-  return groups;
-};
-const List = ({ blocks, leads, here, show, open }) => {
-  const one = (block) => {
-    const tab = leads[block.kind]?.title;
-    const look = block === here ? "part is-here" : "part";
-    return html`<li><button type="button" class=${look} data-block=${block.name}
-      onClick=${() => open(block)} onFocus=${() => show(block)} onPointerEnter=${(event) => hasMoved(event) && show(block)}>
-      <b>${block.title}</b><span class="facts">${`${block.shape} · ${parameters(block, blocks)}`}</span>
-      <span class="goes">${tab && `${tab} ›`}</span>
-    </button></li>`;
-  };
-  const group = ({ title, blocks: some }) => [
-    html`<h4>${title}</h4>`,
-    html`<ul class="parts">${some.map(one)}</ul>`,
-  ];
-  return html`<div class="architecture-list" onPointerLeave=${() => show(null)}>
-    ${groupsOf(blocks).map(group)}
-  </div>`;
-};
-
 // Open the view of a block, or its formula.
+/** @type {(block: Block, leads: Leads) => void} */
 const follow = ({ stack, kind }, leads) => {
-  const { tab: name, equation } = leads[kind] ?? {};
+  const { tab: name, equation } = leads[kind] ?? { title: "" };
   if (equation) {
     if (page.head?.stack !== stack) setHead({ stack, kind: "self", layer: 0, head: 0 });
     fields.equation = equation;
     openSection("equations");
   }
-  if (!(name in declared.page.tab.options)) return;
+  if (!name || !(name in declared.page.tab.options)) return;
   if (name === "attention" && (page.head?.stack !== stack || page.head?.kind !== kind)) {
     setHead({ stack, kind, layer: 0, head: 0 });
   }
@@ -122,59 +81,132 @@ const follow = ({ stack, kind }, leads) => {
   tab?.scrollIntoView({ block: "nearest" });
 };
 
+// ---- the drawing ----
+
+/**
+ * @typedef {object} Drawing
+ * @property {Leads} leads
+ * @property {string | null} here the name of the described block
+ * @property {Ref} memoryRef the end of an encoder
+ * @property {Ref} crossRef the block that reads it
+ * @property {(block: Block | null) => void} show
+ * @property {(block: Block) => void} open
+ */
+
+/** @param {{ block: Block, drawing: Drawing }} props */
+const Box = ({ block, drawing: { leads, here, show, open, crossRef } }) => {
+  const { name, kind, title, short, each } = block;
+  const numbers = kind === "softmax" ? short : [short, wholeText(each)].filter(Boolean).join(" · ");
+  const look = { self: "is-attention", cross: "is-attention", feed_forward: "is-feed-forward" }[
+    kind
+  ];
+  return html`<button type="button" class=${`block ${look ?? ""} ${name === here ? "is-here" : ""}`}
+    ref=${kind === "cross" ? crossRef : undefined} data-block=${name} data-leads=${leads[kind]?.title} onClick=${() => open(block)} onFocus=${() => show(block)}
+    onPointerEnter=${(/** @type {PointerEvent} */ event) => hasMoved(event) && show(block)}>
+    <b>${title}</b>${short ? html`<br />` : " · "}<span class="facts">${numbers}</span>
+  </button>`;
+};
+
+// What is added to the stream, beside the line of the stream itself.
+/** @param {{ branches: Block[][], drawing: Drawing }} props */
+const Sum = ({ branches, drawing }) => html`<div class="sum">
+  <div class="branches">${branches.map(
+    (blocks) => html`<div class="branch">
+      ${blocks.map((block) => html`<${Box} key=${block.name} block=${block} drawing=${drawing} />`)}
+    </div>`,
+  )}</div>
+  <i class="skip" /><span class="plus">+</span>
+</div>`;
+
+/** @param {{ stack: Stack, drawing: Drawing }} props */
+const Column = ({ stack, drawing }) => {
+  const { sublayers, parallel, before, after, reads, writes, shape, times } = stack;
+  const isMemory = stack.stack === "encoder";
+  /** @type {(blocks: Block[]) => any} */
+  const boxes = (blocks) =>
+    blocks.map((block) => html`<${Box} key=${block.name} block=${block} drawing=${drawing} />`);
+  const sums = parallel
+    ? html`<${Sum} branches=${sublayers.map(({ branch }) => branch)} drawing=${drawing} />`
+    : sublayers.map(({ branch, after: norms }) => [
+        html`<${Sum} branches=${[branch]} drawing=${drawing} />`,
+        boxes(norms),
+      ]);
+  return html`<div class="stack">
+    <p class="end">${reads}</p>
+    ${boxes(before)}
+    <div class="layer"><p class="shape">${shape}</p>${sums}<p class="times">${times}</p></div>
+    ${boxes(after)}
+    ${writes && html`<p class="end is-output"><span ref=${isMemory ? drawing.memoryRef : undefined}>${writes}</span></p>`}
+  </div>`;
+};
+
+/** @typedef {{ current: HTMLElement | null }} Ref */
+// The way from the end of an encoder to the cross-attention, and its head, as SVG paths; px in `columns`.
+/** @type {(columns: Ref, from: Ref, to: Ref) => string[]} */
+const pathOfMemory = (...refs) => {
+  const [columns, from, to] = refs.map(({ current }) => current?.getBoundingClientRect());
+  if (!columns || !from || !to) return [];
+  const { left, top } = columns;
+  const [x, y] = [from.right - left, (from.top + from.bottom) / 2 - top];
+  const [toX, toY] = [to.left - left, (to.top + to.bottom) / 2 - top];
+  return [`M${x},${y} H${toX - LANE_PX} V${toY} H${toX - 6}`, `M${toX},${toY} l-6,-4 v8 z`];
+};
+
 // ---- the part ----
 
 const Architecture = () => {
   const part = usePart();
   const { run } = page;
+  /** @type {{ answer: import("./types").Architecture | null, asked: any }} */
   const { answer, asked } = useAnswer(part, "architecture", run && { run: run.run });
-  const layout = answer?.figure.layout;
-  const [name, setName] = useState(/** @type {string | null} */ (null)); // of the described block
-  useEvent("run", () => setName(null));
-  const blocks = layout?.meta.blocks ?? [];
-  const blockOf = (wanted) => blocks.find((block) => block.name === wanted);
-  const here = blockOf(name);
-  const show = (block) => setName(block?.name ?? null);
-  const open = (block) => {
-    show(block);
-    follow(block, answer.leads);
+  const [here, setHere] = useState(/** @type {string | null} */ (null));
+  const [memory, setMemory] = useState(/** @type {string[]} */ ([]));
+  const [columns, memoryRef, crossRef] = [null, null, null].map((none) =>
+    useRef(/** @type {HTMLElement | null} */ (none)),
+  );
+  useEvent("run", () => setHere(null));
+  useLayoutEffect(() => {
+    setMemory(pathOfMemory(columns, memoryRef, crossRef));
+  }, [answer, part.width]);
+  const { title, n_parameters: total = 0, stacks = [], leads = {} } = answer ?? {};
+  const blocks = stacks.flatMap(({ before, sublayers, after }) => [
+    ...before,
+    ...sublayers.flatMap((layer) => [...layer.branch, ...layer.after]),
+    ...after,
+  ]);
+  /** @type {Drawing} */
+  const drawing = {
+    leads,
+    here,
+    memoryRef,
+    crossRef,
+    show: (block) => setHere(block?.name ?? null),
+    open: (block) => {
+      setHere(block.name);
+      follow(block, leads);
+    },
   };
-  const at = here && {
-    left: layout.margin.l + here.x,
-    top: TOP_PX + layout.meta.height - here.y - here.height,
-    width: here.width,
-    height: here.height,
-  };
-  const on = {
-    plotly_hover: ({ points }) => setName(points[0].customdata),
-    plotly_unhover: () => setName(null),
-    plotly_click: ({ points }) => open(blockOf(points[0].customdata)),
-  };
-  const drawing = say("Drawing of the network: {blocks}", {
-    blocks: sayList(blocks.map(({ title }) => title)),
-  });
-  const inColumns = layout && layout.width + SPARE_PX <= part.width;
-  return html`<div class=${inColumns ? "architecture in-columns" : "architecture"}
-    ...${part.attributes({ run: asked?.run, blocks: layout && blocks.length })}>
-    <div class="architecture-body">
-      <div class="architecture-drawing" tabindex="0" role="region" aria-label=${drawing}>
-        <${Figure} part=${part} name="architecture" figure=${answer?.figure} label=${drawing}
-          change=${fitted} on=${on} table=${false} />
-        <div class="here" hidden=${!here} style=${inPx(at ?? {})} />
-        <p class="computed-by">${run && computedBy(run.model)}</p>
+  const isWide = stacks.length * COLUMN_PX + SPARE_PX <= part.width;
+  return html`<div class=${isWide ? "architecture in-columns" : "architecture"}
+    ...${part.attributes({ run: asked?.run, blocks: answer ? blocks.length : undefined })}>
+    <div class="architecture-text">
+      <h3 class="architecture-title">${
+        title &&
+        say("{title}, {n_parameters} parameters", { title, n_parameters: wholeText(total) })
+      }</h3>
+      <p class="architecture-letters">${run && tokensInWords(run)}</p>
+      <p class="architecture-says" role="status">
+        <${Explanation} block=${blocks.find(({ name }) => name === here)} blocks=${blocks} leads=${leads} />
+      </p>
+    </div>
+    <div class="architecture-drawing">
+      <div class="stacks" ref=${columns} onPointerLeave=${() => drawing.show(null)}>
+        ${stacks.map((stack) => html`<${Column} key=${stack.stack} stack=${stack} drawing=${drawing} />`)}
+        <svg class="memory" aria-hidden="true">
+          <path d=${memory[0]} /><path class="head" d=${memory[1]} />
+        </svg>
       </div>
-      <div>
-        <h3 class="architecture-title">${
-          layout &&
-          say("{title}, {n_parameters} parameters", {
-            title: layout.title.text,
-            n_parameters: wholeText(layout.meta.n_parameters),
-          })
-        }</h3>
-        <p class="architecture-letters">${run && tokensInWords(run)}</p>
-        <p class="architecture-says" role="status"><${Explanation} block=${here} ...${{ blocks, leads: answer?.leads }} /></p>
-        <${List} leads=${answer?.leads} ...${{ blocks, here, show, open }} />
-      </div>
+      <p class="computed-by">${run && computedBy(run.model)}</p>
     </div>
   </div>`;
 };

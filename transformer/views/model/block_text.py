@@ -250,12 +250,12 @@ def _norm(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
             say("Norm"),
             say("what the previous block made, before it is added to the stream"),
         )
-    elif not PLACEMENTS[config.norm].of_sum:
+    elif PLACEMENTS[config.norm].of_sum:
+        title = say("Norm")
+        of = say("the sum of what came in and what the previous block made of it")
+    else:
         title = say("Norm")
         of = say("what the next block reads, while the stream itself stays unchanged")
-    else:
-        title = say("Add & norm")
-        of = say("the sum of what came in and what the previous block made of it")
     norm = NORMS[config.norm_kind]
     does = say(
         "{title} of {what}. {does}; {shape} stays {shape}.",
