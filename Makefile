@@ -16,6 +16,9 @@ GROUP = $$($(BIN)/python -c 'import tomllib; \
 PRETTIER := $(NODE) $(TOOLS)/prettier/bin/prettier.cjs --log-level warn '**/*.js' \
 	'$(JS)/{package,tsconfig}.json' '!**/vendor/**' '!.venv*/**' '!build/**'
 
+# Files are compiled once and not by each process: a tenth of a start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run static test mutants lint format docs lock bench load soak space space-files static-space clean
 
 run: $(VENV)/.run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -30,7 +31,15 @@ def command_line(module: ModuleSpec | None, description: str | None) -> argparse
 def started(port: int, *options: str) -> subprocess.Popen[bytes]:
     """A server of the page; it answers some seconds later, see `wait`."""
     command = [sys.executable, "app.py", "--host", "127.0.0.1", "--port", str(port), *options]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, env=environment())
+
+
+def environment() -> dict[str, str]:
+    """The variables of a process that is timed: Python keeps compiled files, as it does unless told
+    otherwise, and Gradio reports nothing."""
+    own = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"}
+    own.pop("PYTHONDONTWRITEBYTECODE", None)
+    return own
 
 
 def wait(port: int, process: subprocess.Popen[bytes]) -> None:

@@ -13,7 +13,6 @@ next paint; each head is clicked for the first time.
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from benchmarks import command_line, results, served, wait
+from benchmarks import command_line, environment, results, served, wait
 from benchmarks.report import page_table
 from tools.chromium import ARGUMENTS, LAYOUT_SHIFT, find
 
@@ -102,8 +101,7 @@ def main() -> None:
 @contextmanager
 def _bare(port: int) -> Iterator[None]:
     """A page of Gradio's with nothing of ours."""
-    quiet = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"}
-    process = subprocess.Popen([sys.executable, "-c", BARE, str(port)], env=quiet)
+    process = subprocess.Popen([sys.executable, "-c", BARE, str(port)], env=environment())
     try:
         wait(port, process)
         yield
@@ -116,8 +114,7 @@ def _import_s() -> float:
     """Seconds until a new process has imported both, set up as app.py sets them up."""
     started = time.perf_counter()
     command = [sys.executable, "-c", "import torch, gradio; print('done', flush=True)"]
-    quiet = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=quiet) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as process:
         assert process.stdout is not None
         if process.stdout.readline().strip() != b"done":
             raise SystemExit("torch and gradio could not be imported")

@@ -13,7 +13,7 @@ import transformer
 from transformer import Ablate
 from transformer.lessons import FOLDER as LESSONS
 from transformer.lessons import read_folder
-from transformer.messages import FOLDER, catalogue, languages, speaking
+from transformer.messages import FOLDER, catalogue, language_names, languages, speaking
 from transformer.messages.sources import problems, sentences, sources
 from transformer.messages.templates import glossary
 from transformer.server.page_models import model_card
@@ -27,7 +27,7 @@ SAME = 0.05  # the share of sentences that may be as in English: names of the fi
 def test_the_page_exists_in_five_languages():
     assert languages() == ("en", "de", "es", "fr", "zh")
     names = ["English", "Deutsch", "Español", "Français", "简体中文"]
-    assert [catalogue(language).name for language in languages()] == names
+    assert [language_names(language)[1] for language in languages()] == names
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)

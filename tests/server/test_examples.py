@@ -5,7 +5,6 @@ import io
 
 import numpy as np
 import pytest
-from kit import aio
 from kit.client import opened
 from kit.models import tiny
 from kit.serving import tiny_model
@@ -16,7 +15,7 @@ from transformer import with_lens
 from transformer.server import presses
 from transformer.server.fields import read_tour
 from transformer.server.lessons import shown_by
-from transformer.server.page import build
+from transformer.server.page import description
 from transformer.server.page_models import EXAMPLES, example_of, is_offered
 from transformer.server.page_runs import example_facts, first_head
 from transformer.server.pages import first_look
@@ -28,11 +27,7 @@ from transformer.views.attention.grid import palette
 def test_a_model_shorter_than_its_example_is_served_and_can_be_used(tokenizer, family):
     model = tiny("short", family, tokenizer, max_len=5)
     service = Service([model])
-
-    async def page() -> None:
-        build(service)  # Gradio needs a loop
-
-    aio.run(page())
+    description(service)
     example, whole = example_of(model), EXAMPLES[family]
     offered = [example.text, *example.suggestions, *example.batch]
     for text, longer in zip(offered, [whole.text, *whole.suggestions, *whole.batch], strict=True):

@@ -82,7 +82,7 @@ def test_the_address_changes_with_any_files_content_and_name(tmp_path, monkeypat
 
 def test_the_first_script_stays_small():
     """Of it Preact, htm and signals 10,000, the journey and its bars 10,500."""
-    assert len(MODULES.assets[PAGE].encoded("br")) < 81_500
+    assert len(MODULES.asset(PAGE).encoded("br")) < 81_500
 
 
 def test_all_style_sheets_are_one_that_overrides_gradios():

@@ -52,6 +52,9 @@ from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
 
 MAX_SAMPLES, MAX_LEN = 10_000, 2**31 - 1
+# What an engine reads of weights in the cache while PyTorch begins a step. Texts that together read
+# no more are generated one after the other.
+READ_BYTES = 64 << 20
 DTYPES = (AUTO, "float32", "bfloat16", "float16", "float64")
 
 
@@ -257,6 +260,9 @@ class Model(LoadedModel):
             return [Stream(model, request, hooks).finish() for request in requests]
         prepared: list[Prepared] = []
         check_each(requests, lambda request: prepared.append(model.prepare_request(request)))
+        engine = model.engine
+        if engine is not None and len(requests) * engine.n_bytes <= READ_BYTES:
+            return [Stream(model, request).finish() for request in requests]
         return [
             run_of(model, request, row, steps, ended=True)
             for request, row, steps in zip(

@@ -43,18 +43,17 @@ _P = ParamSpec("_P")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Catalogue:
-    """One language.
+    """What is said in a language.
 
     messages: the English sentence to its translation, or to its plural forms. scripts: the
     sentences that the page's scripts say. forms: the plural form of 0 to 199, one digit each; from
-    200 on as from 100 on; empty: English's. name: in the language itself. tag: HTML's. decimal,
-    group: the signs in a number; group_from: how many digits before the decimal sign are grouped.
+    200 on as from 100 on; empty: English's. tag: HTML's. decimal, group: the signs in a number;
+    group_from: how many digits before the decimal sign are grouped.
     """
 
     messages: dict[str, str | list[str]] = field(default_factory=dict)
     scripts: frozenset[str] = frozenset()
     forms: str = ""
-    name: str = "English"
     tag: str = ENGLISH
     decimal: str = "."
     group: str = ","
@@ -117,15 +116,20 @@ def catalogue(language: str) -> Catalogue:
                 messages[key] = texts[0] if isinstance(message.id, str) else texts
                 if path.parent != FOLDER or OF_SCRIPTS in message.auto_comments:
                     scripts.add(key)
-    tag = TAGS.get(language, language)
-    of = (f"{locale.language}_{locale.script}", locale.language)
-    name = next((locale.languages[one] for one in of if one in locale.languages), tag)
     signs, form = locale.number_symbols["latn"], c2py(read.plural_expr)
     return Catalogue(
         messages=messages, scripts=frozenset(scripts),
-        forms="".join(str(form(n)) for n in range(200)), name=name[:1].upper() + name[1:], tag=tag,
+        forms="".join(str(form(n)) for n in range(200)), tag=TAGS.get(language, language),
         decimal=signs["decimal"], group=signs["group"], group_from=GROUPED_FROM.get(language, 4),
     )  # fmt: skip
+
+
+def language_names(language: str) -> tuple[str, str]:
+    """HTML's tag of a language, and its name in the language itself."""
+    tag, locale = TAGS.get(language, language), locale_of(language)
+    of = (f"{locale.language}_{locale.script}", locale.language)
+    name = next((locale.languages[one] for one in of if one in locale.languages), tag)
+    return tag, name[:1].upper() + name[1:]
 
 
 def read_catalog(path: Path) -> Catalog:

@@ -77,7 +77,7 @@ def launch(
     print(f"models {', '.join(service.models)} on {models[0].device}", flush=True)
     hosts = hosts_for(bound.getsockname()[0], trusted_hosts, root_path())
     site = asyncio.run(application(service, bound, mcp=mcp, policy=policy, hosts=hosts))
-    MODULES.warm(site.pages.assets)
+    MODULES.warm(site.pages.asset)
     process.freeze_gc()
     print(f"the page is at {url_of(bound)}", flush=True)
     with suppress(KeyboardInterrupt):  # uvicorn has ended by it

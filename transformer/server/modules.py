@@ -18,11 +18,11 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import brotli
 from anyio import to_thread
@@ -30,7 +30,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from transformer.messages import ENGLISH, catalogue, languages
+from transformer.messages import ENGLISH, catalogue, files_of, languages
 from transformer.messages.sources import of_script, sentences
 from transformer.messages.templates import json_in_script, script_catalogue
 from transformer.server.errors import CLOSED, public_error
@@ -111,12 +111,39 @@ class Asset:
 class Modules:
     """An ASGI app of the files below FOLDERS, as they are when first looked at."""
 
+    def __init__(self) -> None:
+        self._bundles: dict[str, Asset] = {}
+        self._lock = threading.Lock()
+
+    def asset(self, name: str) -> Asset:
+        """A file by its path in the package, with "/". Raises KeyError for one that is not served.
+
+        A bundle's sentences are put in when its language is first asked for.
+        """
+        if name in self._shared:
+            return self._shared[name]
+        script, language = self._translated[name]
+        with self._lock:
+            if name not in self._bundles:
+                text = script.in_language(language)
+                self._bundles[name] = Asset(plain=text.encode(), type=TYPES[".js"])
+            return self._bundles[name]
+
     @cached_property
-    def assets(self) -> dict[str, Asset]:
-        """By path in the package, with "/"."""
+    def _shared(self) -> dict[str, Asset]:
+        """What is the same in every language."""
         worker = bundle(IN_WORKER) if IN_WORKER in self._files else ""
         apart = {WORKER: Asset(plain=worker.encode(), type=TYPES[".js"])}
-        return self._files | _bundles(self.scripts) | {STYLE: _style_of(self._files)} | apart
+        return self._files | {STYLE: _style_of(self._files)} | apart
+
+    @cached_property
+    def _translated(self) -> dict[str, tuple[Script, str]]:
+        """Each bundle of each language, by its name."""
+        return {
+            in_language(name, language): (script, language)
+            for name, script in self.scripts.items()
+            for language in languages()
+        }
 
     @cached_property
     def scripts(self) -> dict[str, Script]:
@@ -139,27 +166,33 @@ class Modules:
     @cached_property
     def version(self) -> str:
         """A hash of all names and contents, 16 hexadecimal digits."""
+        parts = {name: asset.plain for name, asset in self._shared.items()}
+        for name, script in self.scripts.items():
+            sentences = json.dumps([sorted(script.says or ()), sorted(script.says_not)])
+            parts[name] = f"{script.text}\0{sentences}".encode()
+        parts |= {str(path): path.read_bytes() for one in languages() for path in files_of(one)}
         found = hashlib.sha256()
-        for name, asset in self.assets.items():
-            found.update(f"{name}\0{len(asset.plain)}\0".encode())
-            found.update(asset.plain)
+        for name, content in parts.items():
+            found.update(f"{name}\0{len(content)}\0".encode())
+            found.update(content)
         return found.hexdigest()[:16]
 
     def address(self, name: str) -> str:
         """Where a file is served, relative to the page. Raises KeyError for one that is not."""
-        self.assets[name]
+        if name not in self._shared and name not in self._translated:
+            raise KeyError(name)
         return f"{PREFIX}{self.version}/{name}"
 
-    def warm(self, pages: Mapping[str, Asset]) -> threading.Thread:
-        """Begin to compress what each language's page takes, English first, so that no visitor
-        waits for it."""
+    def warm(self, page: Callable[[str], Asset]) -> threading.Thread:
+        """Begin to make and compress what each language's page takes, English first, so that no
+        visitor waits for it. page: the page in a language."""
 
         def pack() -> None:
-            self.assets[STYLE].encoded("br")
-            for language, page in pages.items():
+            self.asset(STYLE).encoded("br")
+            for language in languages():
                 for name in (PAGE, LATER):
-                    self.assets[in_language(name, language)].encoded("br")
-                page.encoded("br")
+                    self.asset(in_language(name, language)).encoded("br")
+                page(language).encoded("br")
 
         thread = threading.Thread(target=pack, daemon=True)
         thread.start()
@@ -172,12 +205,11 @@ class Modules:
     def _answer(self, scope: Scope) -> Response:
         path = str(scope["path"]).removeprefix(scope.get("root_path", "")).removeprefix("/")
         version, _, name = path.removeprefix(PREFIX).partition("/")
-        asset = self.assets.get(name) if version == self.version else None
-        if asset is None:
+        if version != self.version or name not in self._shared.keys() | self._translated.keys():
             return JSONResponse(public_error(CLOSED), 404, {"Cache-Control": "no-store"})
         if scope["method"] not in ("GET", "HEAD"):
             return JSONResponse({"detail": "A file can only be read."}, 405, {"Allow": "GET, HEAD"})
-        return asset.answer(Headers(scope=scope), FOREVER)
+        return self.asset(name).answer(Headers(scope=scope), FOREVER)
 
 
 MODULES = Modules()
@@ -200,11 +232,19 @@ def in_language(name: str, language: str) -> str:
 
 
 class Script(NamedTuple):
-    """A bundle of modules. text: has SENTENCES where a language's own are to be. says: which of a
-    language's sentences it may say."""
+    """A bundle of modules. text: has SENTENCES where a language's own are to be. says: the
+    sentences that it may say, None for all; says_not: those that another bundle brings."""
 
     text: str
-    says: Callable[[frozenset[str]], frozenset[str]]
+    says: frozenset[str] | None
+    says_not: frozenset[str] = frozenset()
+
+    def in_language(self, language: str) -> str:
+        """The bundle with a language's sentences."""
+        known = catalogue(language).scripts
+        said = (known if self.says is None else known & self.says) - self.says_not
+        own = f"speak({json_in_script(script_catalogue(language, said))});\n" if said else ""
+        return self.text.replace(SENTENCES, own, 1)
 
 
 def _scripts_of(files: Mapping[str, Asset]) -> dict[str, Script]:
@@ -226,34 +266,36 @@ def _scripts_of(files: Mapping[str, Asset]) -> dict[str, Script]:
     later = made(*filter(is_later, mounted), *opened, base="page", held=held)
     engine = made(BESIDE, base="page", held=held) if BESIDE in files else ""
     phone = made(PHONE) if PHONE in files else ""
-    now, on_phone, of_engine = (_said_by(one) for one in (map(read, held), [phone], [engine]))
+    declared = frozenset(_declared())
+    now, on_phone, of_engine = (
+        declared.union(_key(one) for text in texts for one in of_script(text))
+        for texts in (map(read, held), [phone], [engine])
+    )
     return {
-        PAGE: Script(page, lambda known: known & now),
-        LATER: Script(later, lambda known: known - now),
-        ENGINE: Script(engine, lambda known: known & of_engine - now),
-        PHONE: Script(phone, lambda known: known & on_phone),
+        PAGE: Script(page, now),
+        LATER: Script(later, None, now),
+        ENGINE: Script(engine, of_engine, now),
+        PHONE: Script(phone, on_phone),
     }
 
 
-def _bundles(scripts: Mapping[str, Script]) -> dict[str, Asset]:
-    """The scripts in every language."""
-    texts = {}
-    for name, script in scripts.items():
-        for language in languages():
-            said = script.says(catalogue(language).scripts)
-            own = f"speak({json_in_script(script_catalogue(language, said))});\n" if said else ""
-            texts[in_language(name, language)] = script.text.replace(SENTENCES, own, 1)
-    return {name: Asset(plain=text.encode(), type=TYPES[".js"]) for name, text in texts.items()}
+def _declared() -> Iterator[str]:
+    """The texts that are declared of views, cards and exercises, sentences among them."""
+    values: list[Any] = [fields_schema()]
+    while values:
+        value = values.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            values += [*value.keys(), *value.values()]
+        elif isinstance(value, Sequence):
+            values += value
+    yield from (_key(one) for path in TELLING for one in sentences(path))
 
 
-def _said_by(texts: Iterable[str]) -> set[str]:
-    """The sentences of modules of these texts, and those that are declared of views, cards and
-    exercises."""
-    declared = json.dumps(fields_schema(), ensure_ascii=False)
-    said = [*map(json.loads, re.findall(r'"(?:[^"\\]|\\.)*"', declared))]
-    said += [one for path in TELLING for one in sentences(path)]
-    said += [one for text in texts for one in of_script(text)]
-    return {one if isinstance(one, str) else one[0] for one in said}
+def _key(sentence: str | tuple[str, ...]) -> str:
+    """A sentence's key in a catalogue: of a singular and its plural, the singular."""
+    return sentence if isinstance(sentence, str) else sentence[0]
 
 
 def _style_of(files: dict[str, Asset]) -> Asset:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 from base64 import b64encode
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import Any
 
 import gradio as gr
 
 from transformer.inference.model import Model
-from transformer.messages import catalogue, languages, mark, say
+from transformer.messages import language_names, languages, mark, say
+from transformer.server.blocks import Blocks
 from transformer.server.components import (
     PRIVATE,
     calling,
@@ -41,6 +46,7 @@ METHOD_OF = "(method, t) => (method === 'beam' ? method : t > 0 ? 'sample' : 'gr
 TEMPERATURE_OF = f"""(method, t) =>
   method === "greedy" ? 0 : method === "sample" && t === 0 ? {NUMBERS["temperature"].first} : t"""
 TITLE = mark("Transformer, seen from inside")
+_ONE_AT_A_TIME = threading.Lock()  # see Blocks
 
 
 def _of_settings(example: Example, first: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,11 +116,19 @@ def _of_model(model: Model) -> dict[str, Any]:
     return {"headline": size, "card": card, "table": table}
 
 
-def build(service: Service) -> gr.Blocks:
-    """The page in the language of this context."""
-    with gr.Blocks(title=say(TITLE), fill_width=True, analytics_enabled=False) as page:
-        _lay_out(service)
-    return page
+def description(service: Service) -> dict[str, Any]:
+    """The page in the language of this context, as Gradio's frontend reads it.
+
+    Made in a thread with an event loop: where none runs, Gradio would make one and leave it open.
+    """
+
+    async def described() -> dict[str, Any]:
+        with Blocks(title=say(TITLE), fill_width=True, analytics_enabled=False) as page:
+            _lay_out(service)
+        return dict(page.get_config_file())
+
+    with _ONE_AT_A_TIME, ThreadPoolExecutor(1) as thread:
+        return thread.submit(copy_context().run, lambda: asyncio.run(described())).result()
 
 
 def _lay_out(service: Service) -> None:
@@ -152,7 +166,7 @@ def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.HTML]:
             list(service.models), value=name, show_label=False, label=say("Model"),
             elem_id="model", container=False, filterable=False,
         )  # fmt: skip
-        named = [(one.tag, one.name) for one in map(catalogue, languages())]
+        named = [language_names(language) for language in languages()]
         header = component(
             "header", script="header", languages=named, space=os.environ.get("SPACE_ID")
         )

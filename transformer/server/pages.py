@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transformer.analysis.atlas import atlas
 from transformer.checks import shortened
-from transformer.messages import catalogue, language, languages, say, speaking
+from transformer.messages import ENGLISH, catalogue, language, languages, say, speaking
 from transformer.messages.templates import glossary_element, json_in_script, translate_html
 from transformer.server.errors import CLOSED, Refused
 from transformer.server.fields import cards, fields_schema
@@ -29,7 +30,7 @@ from transformer.server.guard import API, GRADIO, GRADIO_FILE, TOOLS, path_of
 from transformer.server.in_browser import offered_names
 from transformer.server.lessons import offered
 from transformer.server.modules import ENGINE, LATER, MODULES, PAGE, STYLE, Asset, in_language
-from transformer.server.page import TITLE, build
+from transformer.server.page import TITLE, description
 from transformer.server.page_models import first_controls
 from transformer.server.page_runs import example_facts, first_head
 from transformer.server.requests import caller
@@ -71,10 +72,10 @@ FEW_COLOURS = 0xE0  # eight: the picture of all heads then takes a third of the 
 
 
 class Pages:
-    """The page in every language, made at the start.
+    """The page in every language, English at the start and others when they are first asked for.
 
     app_id: that of the Blocks that are mounted. root: the path below which it is served, "/viz"; ""
-    for none. To be made in an event loop, as `gr.Blocks` are.
+    for none.
     """
 
     def __init__(self, service: Service, app_id: int, root: str = "") -> None:
@@ -86,16 +87,25 @@ class Pages:
             "controls": first_controls(next(iter(service.models.values()))),
         }
         self._first_look = first_look(service)
-        seen = {"current_page": "", "username": None, "deep_link_state": "none", "app_id": app_id}
-        self.assets: dict[str, Asset] = {}
-        for name in languages():
-            with speaking(name):
-                text = self._markup({**build(service).get_config_file(), **seen})
-            self.assets[name] = Asset(plain=text.encode(), type="text/html")
+        self._service, self._app_id = service, app_id
+        self._assets: dict[str, Asset] = {}
+        self._locks = {name: threading.Lock() for name in languages()}
+        self.asset(ENGLISH)
+
+    def asset(self, name: str) -> Asset:
+        """The page in a language, made once, for all who ask meanwhile."""
+        with self._locks[name]:
+            if name not in self._assets:
+                seen = {"current_page": "", "username": None, "deep_link_state": "none"}
+                with speaking(name):
+                    config = {**description(self._service), **seen, "app_id": self._app_id}
+                    text = self._markup(config)
+                self._assets[name] = Asset(plain=text.encode(), type="text/html")
+            return self._assets[name]
 
     def answer(self, request: Request) -> Response:
         """The page in the language of a request."""
-        return self.assets[language()].answer(request.headers, "no-cache")
+        return self.asset(language()).answer(request.headers, "no-cache")
 
     def _markup(self, config: Mapping[str, Any]) -> str:
         """The page. config: as Gradio's frontend reads it."""

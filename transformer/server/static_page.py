@@ -7,7 +7,6 @@ them in its visitor's language. One file may open with a run in place of the mod
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import hashlib
 import json
@@ -16,8 +15,6 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -28,7 +25,15 @@ from markdown_it import MarkdownIt
 
 from transformer.checks import InvalidRequest, check_choice, check_names
 from transformer.inference.model import Model
-from transformer.messages import catalogue, languages, mark, said_later, say, speaking
+from transformer.messages import (
+    catalogue,
+    language_names,
+    languages,
+    mark,
+    said_later,
+    say,
+    speaking,
+)
 from transformer.messages.templates import glossary, json_in_script, script_catalogue
 from transformer.runs.head_data import head_view
 from transformer.runs.run import Run
@@ -37,7 +42,7 @@ from transformer.server.fields import SETTINGS, cards, fields_schema, request_of
 from transformer.server.in_browser import KERNEL, model_files, versioned
 from transformer.server.lessons import lesson, lesson_of, lessons, offered
 from transformer.server.modules import LATER, MODULES, PAGE, SENTENCES, STYLE
-from transformer.server.page import build
+from transformer.server.page import description
 from transformer.server.page_models import first_controls, model_card, offered_texts
 from transformer.server.page_runs import run_facts
 from transformer.server.presses import example_page
@@ -83,7 +88,7 @@ class Page:
         self.service.queries = Experiments(self.service.model, turns, seconds=math.inf)
         self._models = self.service.models
         with said_later() as sentences:
-            self._config = _config_of(self.service)
+            self._config = description(self.service)
             self._weights = dict(self._model_files())
             site = self._written(self._parts())
         self._sentences = frozenset(sentences)
@@ -167,7 +172,7 @@ class Page:
         held = re.findall(r'^  "([^"]+)": module\d+,$', scripts[PAGE], re.MULTILINE)
         scripts[START] = bundle(START, read=self._read, base="page", held=held)
         scripts[WORKER] = bundle(WORKER)
-        style = MODULES.assets[STYLE].plain.decode() + read_style(PAGE_STYLE)
+        style = MODULES.asset(STYLE).plain.decode() + read_style(PAGE_STYLE)
         return {
             **{name: text.encode() for name, text in scripts.items()},
             STYLE: style.encode(),
@@ -197,7 +202,7 @@ class Page:
         version = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:16]
         parts = {
             "schema": json_in_script(schema),
-            "languages": json_in_script({catalogue(one).tag: one for one in languages()}),
+            "languages": json_in_script({language_names(one)[0]: one for one in languages()}),
             "version": version,
             "door": door,
             "opens": opens,
@@ -284,20 +289,6 @@ class Page:
             files = model_files(self.service, name, dtype="float16")
             for address, content in versioned(name, files).items():
                 yield f"models/{address}", content
-
-
-def _config_of(service: Service) -> dict[str, Any]:
-    """Gradio's description of the page.
-
-    Built in an event loop: where none runs, Gradio makes one and leaves it open. In a thread, as a
-    notebook's own loop runs already.
-    """
-
-    async def config() -> dict[str, Any]:
-        return dict(build(service).get_config_file())
-
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(copy_context().run, lambda: asyncio.run(config())).result()
 
 
 def _layout_of(config: Mapping[str, Any], typed: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -108,6 +108,11 @@ class CompiledDecoder:
         return self._description.weights
 
     @property
+    def n_bytes(self) -> int:
+        """Bytes that a step reads of the weights."""
+        return self._description.n_bytes
+
+    @property
     def about(self) -> str:
         """The kernels that read the weights on this machine, and the compiler's flags."""
         kernels = "; ".join(

@@ -15,18 +15,17 @@ from transformer.checks import shortened
 
 PACKAGE = Path(__file__).resolve().parents[2]
 SAID = "web/said.js"  # is no file
-_BEGIN = "(?:^|(?<=[;}]))"  # of a statement; a minified file has one line
-IMPORT = re.compile(rf'{_BEGIN}(?:import|export) ?(?:[^";]*? ?from ?)?"(\.[^"]+)";', re.MULTILINE)
-_NAMED = re.compile(rf'{_BEGIN}import ?(\w+|\{{[^}}]*\}}) ?from ?"(\.[^"]+)";', re.MULTILINE)
-_PASSED_ON = re.compile(rf'{_BEGIN}export ?\{{([^}}]*)\}} ?from ?"(\.[^"]+)";', re.MULTILINE)
+# After import or export: whether it begins a statement; a minified file has one line.
+_BEGINS = r"(?<![^;}\n]......)"
+IMPORT = re.compile(rf'(?:import|export){_BEGINS} ?(?:[^";]*? ?from ?)?"(\.[^"]+)";')
+_NAMED = re.compile(rf'import{_BEGINS} ?(\w+|\{{[^}}]*\}}) ?from ?"(\.[^"]+)";')
+_PASSED_ON = re.compile(rf'export{_BEGINS} ?\{{([^}}]*)\}} ?from ?"(\.[^"]+)";')
 _BARE = re.compile(r'^import "\.[^"]+";$', re.MULTILINE)
-_LISTED = re.compile(rf"{_BEGIN}export ?\{{([^}}]*)\}};", re.MULTILINE)
-_DEFAULT = re.compile(rf"{_BEGIN}export default (?=function\()", re.MULTILINE)
+_LISTED = re.compile(rf"export{_BEGINS} ?\{{([^}}]*)\}};")
+_DEFAULT = re.compile(rf"export{_BEGINS} default (?=function\()")
 _EXPORT = re.compile(r"^export (const|class|(?:async )?function) (\w+)", re.MULTILINE)
-_OTHER = re.compile(
-    r"^(?:import|export)\b.*|;export\b.{,60}|.{,60}(?:</script|<!--).*",
-    re.MULTILINE | re.IGNORECASE,
-)
+_OTHER = re.compile(r"^(?:import|export)\b.*|;export\b.{,60}", re.MULTILINE)
+_ENDS_SCRIPT = re.compile(r"(?:</script|<!--).*", re.IGNORECASE)
 # A comment behind code has no quotes: so it is none in a string.
 _COMMENT = re.compile(
     r"^[ \t]*(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n|//# sourceMappingURL=.*"
@@ -128,7 +127,7 @@ def _as_function(name: str, text: str, places: dict[str, int]) -> str:
     text = _DEFAULT.sub(default, _LISTED.sub(listed, _PASSED_ON.sub(passed_on, text)))
     exported += [found[2] for found in _EXPORT.finditer(text)]
     text = _EXPORT.sub(r"\1 \2", _NAMED.sub(taken, text))
-    if other := _OTHER.search(text):
+    if other := _OTHER.search(text) or _ENDS_SCRIPT.search(text):
         raise ValueError(
             "a module of a page without a server needs imports and exports by name, and no text "
             f"that ends its script; got {shortened(other[0])} in {name}"

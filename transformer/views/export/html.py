@@ -23,8 +23,8 @@ import torch
 from transformer.interventions.descriptions import to_dict
 from transformer.messages import (
     capital,
-    catalogue,
     language,
+    language_names,
     languages,
     mark,
     said_later,
@@ -105,7 +105,7 @@ def page(item: Run | Batch, site: str = "", head: int = 0) -> str:
 def _filled(data: str, sentences: set[str], n_texts: int) -> str:
     """The template with its parts. data: a pack's text, which says these sentences."""
     several = [Int(name="row", default=0, most=n_texts - 1, use="place")] if n_texts > 1 else []
-    names = {name: catalogue(name).name for name in languages()}
+    names = {name: language_names(name)[1] for name in languages()}
     spoken = Choice(name="lang", title=mark("Language"), default=language(), options=names)
     selection = {one.name: one.schema() for one in (spoken, *several, *SELECTION)}
     view = VIEWS["attention"].schema()
