@@ -145,3 +145,23 @@ def test_a_passage_becomes_the_text_of_the_page_with_the_same_head(door):
     passage.click()
     visit.page.wait_for_function("text => viz.run.text === text", arg=text)
     assert visit.page.evaluate("[viz.head.layer, viz.head.head]") == [5, 0]
+
+
+def test_a_feed_forward_has_a_card_and_is_marked_in_model(door):
+    door.go("model=stories&tab=journey")
+    door.wait_drawn(".journey")
+    door.page.locator(".feed-forward").nth(4).click()
+    card = door.page.locator(".forward-card")
+    expect(card.locator("li").first).to_contain_text("This feed-forward adds +0.9 to Lo")
+    first = card.locator(".neurons li").first
+    expect(first).to_contain_text("+0.37")
+    shaded = door.page.locator(".text-tokens .token.helps")
+    expect(shaded).to_have_text(["␣L"] * 3)  # where the first neuron is active
+    expect(door.page.locator(".bars-legend")).to_contain_text("without the feed-forward of layer 4")
+    card.locator(".in-model").click()
+    expect(door.page.locator(".architecture .is-here")).to_have_text(re.compile("Feed-forward"))
+    door.tab("Journey")
+    expect(card).to_be_visible()
+    door.head(5, 0).click()
+    expect(card).to_have_count(0)
+    expect(shaded).to_have_count(0)

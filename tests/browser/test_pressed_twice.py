@@ -77,6 +77,13 @@ def mouse(visit: Visit) -> Press:
     return press
 
 
+@pytest.fixture(scope="module")
+def phone(opening: Callable[[], Any], address: str) -> Iterator[Visit]:
+    """One page on a phone, as it opens, for the tests in their order."""
+    with opening() as open_page:
+        yield open_page(address, own=PHONE, width=390, height=844, tab="Journey")
+
+
 @pytest.mark.parametrize("at", [(5, 0), (4, 5), (0, 0)])
 def test_a_head_is_switched_off_and_on_at_one_place(door, at):
     door.go("model=stories&tab=journey")
@@ -86,6 +93,18 @@ def test_a_head_is_switched_off_and_on_at_one_place(door, at):
     expect(button).to_contain_text("layer {}, head {}".format(*at))
     settled(door)
     twice(door, button, mouse(door), lambda: door.page.evaluate(STATE))
+
+
+@pytest.mark.parametrize("touch", [False, True])
+def test_a_feed_forward_is_switched_off_and_on_at_one_place(door, phone, touch):
+    visit = phone if touch else door
+    visit.go("model=stories&tab=journey&forward=decoder.5")
+    visit.wait_drawn(".journey")
+    button = visit.page.locator(".forward-card .switch-off")
+    expect(visit.page.locator(".neurons li")).to_have_count(5)
+    settled(visit)
+    press = visit.page.touchscreen.tap if touch else mouse(visit)
+    twice(visit, button, press, lambda: visit.page.evaluate(STATE))
 
 
 def test_what_the_first_tab_opens_is_closed_at_one_place(door):
@@ -139,13 +158,6 @@ def test_a_card_of_what_if_is_pressed_anywhere_on_it(door):
     for place in range(0, cards.count(), 3):
         card = cards.nth(place)  # its middle is text
         twice(door, card, mouse(door), lambda: door.page.evaluate(STATE))
-
-
-@pytest.fixture(scope="module")
-def phone(opening: Callable[[], Any], address: str) -> Iterator[Visit]:
-    """One page on a phone, as it opens, for the tests in their order."""
-    with opening() as open_page:
-        yield open_page(address, own=PHONE, width=390, height=844, tab="Journey")
 
 
 def test_all_tools_are_seen_to_open_on_a_phone(phone):

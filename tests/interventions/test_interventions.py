@@ -236,6 +236,7 @@ DECODER = "mask of decoder self-attention: without the causal mask, 1 allowed, 2
 ALL = [  # each, and how people read it
     (Ablate("decoder", 1, [2, 0]), "layer 1, heads 0, 2 switched off"),
     (Ablate("decoder", 0, heads=[1], kind="cross", by="mean"), CROSS),
+    (Ablate("decoder", 1, part="mlp_out"), "layer 1, feed-forward switched off"),
     (EditMask("decoder", without=["causal"], **HIDDEN), DECODER),
     (EditMask("encoder", 1, without=["padding"]), ENCODER),
     (EditMask("decoder"), "mask of decoder self-attention: unchanged"),

@@ -70,6 +70,7 @@ def of_run(run: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         ("positions", {"which": "matrix"}), ("positions", {"which": "similarity"}),
         ("positions", {"which": "curves", "dimensions": [0, 3]}), ("inputs", {"position": 1}),
         ("nearest_tokens", {"position": 2}), ("lens", {"first": 0}), ("surprisal", {}),
+        ("feed_forward", place | {"stack": run["stack"], "layer": 1}),
         ("word_effects", place), ("word_effects", place | {"target": 7}),
         ("without_words", place | {"places": [first + 1 + (run["last_read"] == first + 1)]}),
         ("architecture", {}), ("broken_text", place | {"what": "no-positions"}),

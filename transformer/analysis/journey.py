@@ -164,11 +164,19 @@ def continuation(
     """
     check_made_by(model, run)
     position = model.last_read(run) if position is None else position
-    if not run.config.generates:
-        return ()
     interventions = run.request.interventions
     if site is not None:
         interventions = _switched(interventions, Site.parse(site), head)
+    return written_with(model, run, position, interventions)
+
+
+def written_with(
+    model: LoadedModel, run: Run, position: int, interventions: Sequence[Intervention]
+) -> tuple[int, ...]:
+    """`continuation` with other interventions than the run's; empty for some that the network does
+    not support."""
+    if not run.config.generates:
+        return ()
     prompt, forced = run.ids[: run.n_prompt], run.ids[run.n_prompt : position + 1]
     source, ids = list(run.source_ids), run.ids[: position + 1]
     try:

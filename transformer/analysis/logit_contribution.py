@@ -100,26 +100,63 @@ def attributed(
     model: LoadedModel, written: WrittenAt, position: int, target: int, logit: float
 ) -> LogitContribution:
     """`logit_contribution` from the recordings of a pass that had `written` as a hook."""
-    network = model.network
-    no_sum = InvalidRequest(
+    added = _along(model, written, target)
+    found = _sorted(model.config, position, target, logit, added)
+    if abs(found.total - logit) > EXACT * (1 + abs(logit)):
+        raise _no_sum(model)
+    return found
+
+
+def neuron_contributions(
+    model: LoadedModel,
+    written: WrittenAt,
+    layer: int,
+    outputs: Tensor,
+    target: int,
+    logit: float,
+) -> Tensor | None:
+    """(F,), what each vector (F, C) that neurons of one feed-forward write adds to the logit of
+    `target`, as of `attributed`; None where a logit is no such sum."""
+    try:
+        added = _along(model, written, target, (layer, outputs))
+    except ValueError:
+        return None
+    if abs(sum(added.values()) - logit) > EXACT * (1 + abs(logit)):
+        return None
+    return torch.tensor(
+        [added["neuron", index] for index in range(len(outputs))], dtype=torch.float64
+    )
+
+
+def _no_sum(model: LoadedModel) -> InvalidRequest:
+    return InvalidRequest(
         "no_sum", "a logit of {model} is not the sum of what its parts add", model=model.name
     )
+
+
+def _along(
+    model: LoadedModel,
+    written: WrittenAt,
+    target: int,
+    neurons: tuple[int, Tensor] | None = None,
+) -> dict[tuple[Any, ...], float]:
+    """What each part adds to the logit of `target`, by its name. neurons: a layer and the vectors
+    (F, C) that its feed-forward's neurons write, each a part of its own."""
+    network = model.network
     if network.transform is not None or model.config.logit_cap is not None:
-        raise no_sum
+        raise _no_sum(model)
     parts = _Parts()
     _read_in(parts, network, written)
     for layer, made in enumerate(network.last_stack.layers):
-        _add_layer(parts, made, layer, written)
+        split = neurons[1] if neurons is not None and neurons[0] == layer else None
+        _add_layer(parts, made, layer, written, split)
     if network.last_stack.norm is not None:
         parts.pass_norm(network.last_stack.norm, ("final norm",))
     scale = model.config.logit_scale
     added = parts.along(network.head.weight[target].double() * scale)
     if network.head.bias is not None:
         added["output bias",] = float(network.head.bias[target]) * scale
-    found = _sorted(model.config, position, target, logit, added)
-    if abs(found.total - logit) > EXACT * (1 + abs(logit)):
-        raise no_sum
-    return found
+    return added
 
 
 @dataclass(slots=True, eq=False)
@@ -201,8 +238,11 @@ def _read_in(parts: _Parts, network: Any, written: WrittenAt) -> None:
         parts.pass_map(embedding.project, ("embedding projection",))
 
 
-def _add_layer(parts: _Parts, made: Any, layer: int, written: WrittenAt) -> None:
-    """Add the outputs of a layer's sub-layers in order. made: the layer."""
+def _add_layer(
+    parts: _Parts, made: Any, layer: int, written: WrittenAt, neurons: Tensor | None = None
+) -> None:
+    """Add the outputs of a layer's sub-layers in order. made: the layer. neurons: (F, C), parts of
+    what its feed-forward writes."""
 
     def add(residual: Residual, added: _Parts) -> None:
         if residual.output_norm is not None:
@@ -222,7 +262,11 @@ def _add_layer(parts: _Parts, made: Any, layer: int, written: WrittenAt) -> None
             added.add([("biases", layer)], output.bias.double())
         add(getattr(made, f"{kind}_residual"), added)
     added = _Parts()
-    added.add([("feed_forward", layer)], written.kept[Point("mlp_out", written.stack, layer)])
+    output = written.kept[Point("mlp_out", written.stack, layer)]
+    if neurons is not None:
+        added.add([("neuron", index) for index in range(len(neurons))], neurons)
+        output = output - neurons.sum(dim=0)
+    added.add([("feed_forward", layer)], output)
     add(made.feed_forward_residual, added)
 
 

@@ -22,7 +22,7 @@ const dot = (a, b) => {
  * @param {Linear} linear
  * @param {Float64Array} direction
  */
-const along = ({ kernel }, { weight, nIn }, direction) => {
+export const along = ({ kernel }, { weight, nIn }, direction) => {
   const sums = new Float64Array(nIn);
   const rows = kernel.numbers(weight, 0, direction.length * nIn);
   direction.forEach((by, row) => {
@@ -32,16 +32,16 @@ const along = ({ kernel }, { weight, nIn }, direction) => {
 };
 
 /**
- * See Text.contributions.
+ * The direction (C,) in the stream along which what is written adds to the logit of `target` at a place; row: the same
+ * before the final norm. Null where a logit is no sum of what parts add.
  * @param {Text} text
  * @param {number} place
  * @param {number} target
- * @returns {Contributions | null}
  */
-export const contributionsOf = (text, place, target) => {
+export const directionOf = (text, place, target) => {
   const { network, changes } = text;
   const { config, kernel, head, last: stack } = network;
-  const { d_model: width, n_heads: nHeads, n_layers: nLayers, residual_scale: scale } = config;
+  const { d_model: width, n_layers: nLayers } = config;
   if (!config.norm.startsWith("pre") || stack.embeddingNorm || config.logit_cap !== null)
     return null;
   const norm = changes.has("no-final-norm") ? null : stack.norm;
@@ -59,6 +59,23 @@ export const contributionsOf = (text, place, target) => {
     const mean = network.isRms ? 0 : direction.reduce((sum, x) => sum + x, 0) / width;
     direction.forEach((x, i) => (direction[i] = x - mean)); // the norm takes each part's mean away
   }
+  return { norm, row, direction };
+};
+
+/**
+ * See Text.contributions.
+ * @param {Text} text
+ * @param {number} place
+ * @param {number} target
+ * @returns {Contributions | null}
+ */
+export const contributionsOf = (text, place, target) => {
+  const { network, changes } = text;
+  const { config, kernel, head, last: stack } = network;
+  const { d_model: width, n_heads: nHeads, n_layers: nLayers, residual_scale: scale } = config;
+  const line = directionOf(text, place, target);
+  if (!line) return null;
+  const { norm, row, direction } = line;
   /** @type {Contributions["others"]} */
   const others = { token: dot(direction, network.embedded(stack, text.ids[place])) };
   const added = changes.has("no-positions")

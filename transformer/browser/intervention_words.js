@@ -15,7 +15,11 @@ export const attentionName = ({ stack, kind }) => {
 
 /** @type {Record<string, (one: any) => string>} */
 const WORDS = {
-  ablate: ({ stack, layer, heads = [], kind = "self", by = "zero" }) => {
+  ablate: ({ stack, layer, heads = [], kind = "self", by = "zero", part = "z" }) => {
+    if (part === "mlp_out")
+      return stack === "encoder"
+        ? say("encoder layer {layer}, feed-forward switched off", { layer })
+        : say("layer {layer}, feed-forward switched off", { layer });
     const place =
       kind === "cross" ? say("cross-attention layer {layer}", { layer }) : layerOf(stack, layer);
     const at = { layer: place, heads: listed(heads) };

@@ -4,6 +4,7 @@ import { say } from "../web/messages.js";
 import { Activations } from "./activations.js";
 import { partsOf, rangeOf, readValues } from "./attention.js";
 import { Changes } from "./interventions.js";
+import { feedForward } from "./feed_forward.js";
 import { MOST_AT_ONCE } from "./network.js";
 
 /** @import { Network } from "./network.js" */
@@ -224,7 +225,8 @@ export class Reading {
         const across = this._attendAcross(activations, at, layer.cross, read, first, n);
         this._add(layer.crossNorms, y, across, n, y, !parallel);
       }
-      const mlp = this._feedForward(
+      const mlp = feedForward(
+        network,
         layer,
         this._normed(layer.forwardNorms.input, parallel ? x : y, n),
         n,
@@ -274,27 +276,6 @@ export class Reading {
     this.changes.apply("z", stack.name, at, "cross", z, first, n);
     const output = this._mapped(part.output, z, n);
     this.changes.apply("attn_out", stack.name, at, "cross", output, first, n);
-    return output;
-  }
-
-  /** @type {(layer: import("./types.d.ts").Layer, x: Float32Array, n: number) => Float32Array} */
-  _feedForward({ gate, expand, contract }, x, n) {
-    const { network } = this;
-    const { kernel, work, config } = network;
-    const { d_model: width, d_ff: wide } = config;
-    const output = new Float32Array(n * width);
-    for (let from = 0; from < n; from += MOST_AT_ONCE) {
-      const some = Math.min(MOST_AT_ONCE, n - from);
-      work.x.set(x.subarray(from * width, (from + some) * width));
-      kernel.multiply(expand, work.x, some, work.hidden);
-      if (gate) {
-        kernel.multiply(gate, work.x, some, work.gate);
-        network.activate(work.gate, some * wide);
-        for (let i = 0; i < some * wide; i += 1) work.hidden[i] *= work.gate[i];
-      } else network.activate(work.hidden, some * wide);
-      kernel.multiply(contract, work.hidden, some, work.y);
-      output.set(work.y.subarray(0, some * width), from * width);
-    }
     return output;
   }
 }

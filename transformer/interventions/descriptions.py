@@ -85,6 +85,8 @@ class Ablate:
     def __str__(self) -> str:
         if self.part == "z" and self.heads is not None and self.positions is None:
             return _ablation_words(self.site, self.heads, self.by)
+        if self.part == "mlp_out" and self.by == "zero" and self.positions is None:
+            return say(_FEED_FORWARDS_OFF[self.stack], layer=self.layer)
         heads = "" if self.heads is None else f" of heads {_listed(self.heads)}"
         where = "" if self.positions is None else f" at {_listed(self.positions)}"
         return f"{self.site}: {self.part}{heads} ablated by {self.by}{where}"
@@ -354,6 +356,10 @@ def _plain(value: Any) -> Any:
 
 # ---- in one sentence each, in the visitor's language ----
 
+_FEED_FORWARDS_OFF = {
+    "encoder": mark("encoder layer {layer}, feed-forward switched off"),
+    "decoder": mark("layer {layer}, feed-forward switched off"),
+}
 _LAYERS = {"encoder": mark("encoder layer {layer}"), "decoder": mark("layer {layer}")}
 
 

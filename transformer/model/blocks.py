@@ -41,6 +41,7 @@ class FeedForward(nn.Module):
         f = self.activation
         wide = self.expand(x)
         wide = f(wide) if self.gate is None else f(self.gate(x)) * wide
+        wide = context.at("mlp_post", self.place, wide)
         return context.at("mlp_out", self.place, self.contract(self.dropout(wide)))
 
 

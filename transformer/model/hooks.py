@@ -27,7 +27,7 @@ from transformer.model.sites import Site, sites_of
 
 # In the order of the data, with TransformerLens' names. After the semicolon: the arguments that a
 # hook gets by name, besides is_text: (B, T) bool, which of the tokens of a pass are text and not
-# padding, or None where all are. G: heads of keys and values, H where they are not shared.
+# padding, or None where all are. G: heads of keys and values, H where they are not shared. F: d_ff.
 POINTS: dict[str, str] = {
     "position_ids": "(T,) or (B, T) int64, the positions to encode",
     "embed": "(B, T, C), a stack's token embeddings, scaled and with their types' vectors, if "
@@ -50,6 +50,7 @@ POINTS: dict[str, str] = {
     "skip": "(B, T, C), what a sub-layer's output is added to",
     "resid_mid": "(B, T, C), the residual stream between attention and feed-forward, unless they "
     "are parallel",
+    "mlp_post": "(B, T, F), a feed-forward's neurons, after the activation and the gate, if any",
     "mlp_out": "(B, T, C), what a feed-forward adds",
     "resid_post": "(B, T, C), the residual stream that leaves a layer",
     "final_norm": "(B, T, C), the output of a pre-norm stack; stream",
@@ -60,7 +61,7 @@ POINTS: dict[str, str] = {
 CONTEXT = {"embed", "stream", "q", "k", "v", "mask", "scores", "padding_mask", "is_text"}
 # The points of each stack, of each of its layers, and of each attention.
 OF_STACK = ("position_ids", "embed", "pos_embed", "rotation", "final_norm")
-OF_LAYER = ("resid_pre", "norm", "skip", "resid_mid", "mlp_out", "resid_post")
+OF_LAYER = ("resid_pre", "norm", "skip", "resid_mid", "mlp_post", "mlp_out", "resid_post")
 OF_ATTENTION = tuple(name for name in POINTS if name not in OF_STACK + OF_LAYER)
 STEPS = {"padding_mask", "position_mask", "scores", "mask", "pattern", "z"}  # no fused kernel
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from transformer.analysis.ablation import broken_guess, head_importance, losses_without
+from transformer.analysis.feed_forward import feed_forward_at
 from transformer.analysis.journey import continuation, deciding_heads, journey, without_head
 from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.logit_lens import with_lens
@@ -29,7 +30,7 @@ from transformer.server.trainings import is_own
 
 T = TypeVar("T")
 # One text read once, or a few tokens more: a short one of a small network needs no turn either.
-ONE_TEXT = (journey, without_head, without_words, continuation, broken_guess)
+ONE_TEXT = (journey, without_head, without_words, feed_forward_at, continuation, broken_guess)
 QUICK_OPERATIONS = 2e10  # about 0.2 s of the network on two cores
 
 
@@ -83,7 +84,7 @@ class Experiments:
         is_one_row = question is layer_at_position
         if is_one_row or (question in ONE_TEXT and operations <= QUICK_OPERATIONS):
             return self._ask(question, run, **arguments)
-        previews = question in (without_head, without_words)
+        previews = question in (without_head, without_words, feed_forward_at)
         most = MAX_PREVIEW_OPERATIONS if previews else MAX_OPERATIONS
         if operations > most:
             raise InvalidRequest(

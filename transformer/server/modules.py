@@ -47,7 +47,11 @@ MAIN = "server/static/main.js"
 PAGE = "server/static/page.js"  # a bundle of MAIN and of all that is mounted as the page opens
 PANEL = "web/view.js"  # of views without a script
 LATER = "server/static/later.js"  # mounted when another tab is first opened
-OPENED = ("server/static/class.js", "server/static/code.js")  # of LATER, by buttons
+# Of LATER, by buttons.
+OPENED = (
+    *("server/static/class.js", "server/static/code.js"),
+    *("views/journey/forward_card.js", "views/journey/passages.js", "views/journey/word_card.js"),
+)
 ENGINE = "server/static/engine.js"  # begins with BESIDE, once the page has opened
 BESIDE = "browser/page/beside.js"
 WORKER = "server/static/worker.js"  # a bundle of IN_WORKER

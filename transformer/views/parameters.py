@@ -232,11 +232,17 @@ QUERY = Int(title="Query", use="selection")
 LAST_READ = Int(
     title="Last token read", help="Its place in the text; without one, the last.", use="selection"
 )
+TARGET = Int(
+    title="Token",
+    help="The id of the token that parts add to; without one, the likeliest.",
+    use="request",
+)
 ROW = Int(title="Sentence", default=0, use="request")
 # The page's selection, in its link; see web/selection.js.
 SELECTION = (
     Text(name="site", use="place"),  # of the chosen head
     Int(name="head", default=0, use="place"),
+    Text(name="forward", use="place"),  # the feed-forward that is looked at in place of a head
     Text(name="read", use="place"),  # the chosen token: the last one that is read
     Text(name="key", use="place"),  # the key whose weight is asked about
 )

@@ -99,6 +99,28 @@ export const SwitchOff = ({ of: head }) =>
       : say("Switch off {head}", { head: headWords(head) })
   }</button>`;
 
+// ---- a feed-forward that is switched off, in every token ----
+
+/** @typedef {{ stack: string, layer: number }} Forward */
+
+/** @type {(of: Forward) => (one: Plain) => boolean} */
+const isForward = (of) => (one) =>
+  one.type === "ablate" &&
+  one.part === "mlp_out" &&
+  !one.by &&
+  !one.positions &&
+  one.stack === of.stack &&
+  one.layer === of.layer;
+/** @type {(of: Forward) => boolean} */
+export const isForwardOff = (of) => interventions().some(isForward(of));
+// Switch it off, or on again.
+/** @type {(of: Forward) => void} */
+export const switchForward = (of) => {
+  const others = interventions().filter((one) => !isForward(of)(one));
+  const { stack, layer } = of;
+  alter(isForwardOff(of) ? others : [...others, { type: "ablate", stack, layer, part: "mlp_out" }]);
+};
+
 // ---- every finished run that this page has shown, oldest first; to show one again, and to branch from one ----
 
 const MOST = 64; // runs; the server keeps fewer

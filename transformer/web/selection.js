@@ -151,6 +151,19 @@ bindField(
   },
 );
 
+bindField(
+  "forward",
+  () => (page.forward ? `${page.forward.stack}.${page.forward.layer}` : ""),
+  (text) => {
+    if (text === "" || !page.run) return void (page.forward = null);
+    const [stack, number] = text.split(".");
+    const kind = page.run.kinds.find((one) => one.stack === stack);
+    oneOf("stack", stack, page.run.kinds.map((one) => one.stack)); // prettier-ignore
+    const layer = wholeNumber("layer", number, 0, (kind?.n_layers ?? 1) - 1);
+    page.forward = { stack, layer };
+  },
+);
+
 /** @type {(token: import("./store.js").Query | null) => string} */
 const nameOf = (token) => {
   if (!token || !page.run) return "";

@@ -109,6 +109,8 @@ export const page = reactive({
   // The tokens of the cell that the pointer is over.
   lit: /** @type {{ query: Query, key: Query } | null} */ (null),
   head: /** @type {Head} */ (/** @type {unknown} */ (null)),
+  // The feed-forward that is looked at in place of a head.
+  forward: /** @type {{ stack: string, layer: number } | null} */ (null),
   // What a class has said of a question, {place: sign} of the tokens of a stack and the signs of heads.
   votes: {
     stack: "",
@@ -215,8 +217,8 @@ export const sameHead = (a, b) => HEAD.every((part) => a?.[part] === b?.[part]);
 // Choose a head, {stack, kind, layer, head}.
 /** @param {Head} head */
 export const setHead = (head) => {
-  if (sameHead(page.head, head)) return;
-  page.head = head;
+  page.forward = null;
+  if (!sameHead(page.head, head)) page.head = head;
 };
 
 // The chosen head, or the first of the run, with the number of layers of its kind of attention; null without

@@ -1,6 +1,7 @@
 // Every question that the network in the browser answers, by name: of a run (or a row of a batch), what is asked, and all rows.
 
 import { answers as attention } from "./attention.js";
+import { answers as forward } from "./feed_forward.js";
 import { answers as journey } from "./journey.js";
 import { answers as masks } from "./masks.js";
 import { answers as patching } from "./patching.js";
@@ -12,5 +13,5 @@ import { answers as words } from "./words.js";
 /** @type {Record<string, (item: any, data: any, rows: any[]) => any>} */
 export const questions = {
   ...{ ...journey, ...attention, ...masks, ...positions },
-  ...{ ...prediction, ...whatif, ...patching, ...words },
+  ...{ ...prediction, ...whatif, ...patching, ...words, ...forward },
 };

@@ -16,7 +16,7 @@ const SENTENCE_ENDS = /[.!?]/;
 
 // The text up to a place with more interventions, kept: the card and the bars ask alike.
 /** @type {(item: Item, interventions: any[], place: number) => Text} */
-const changedTo = (item, interventions, place) => {
+export const changedTo = (item, interventions, place) => {
   const key = JSON.stringify([interventions, place]);
   const upTo = item.facts.stack === "encoder" ? item.text.ids.length : place + 1;
   const text = item.changed.get(key) ?? item.text.changed(interventions, { upTo });
@@ -108,7 +108,7 @@ const withoutHead = (item, data) => {
 
 // The text up to a place, as a generation reads it.
 /** @type {(item: Item, interventions: any[], place: number, row: number) => Text} */
-const textTo = ({ text, facts, model, start }, interventions, place, row) => {
+export const textTo = ({ text, facts, model, start }, interventions, place, row) => {
   if (!start) return text.changed(interventions, { upTo: row + 1 });
   const window = new Text(model.network, { interventions });
   window.read(facts.ids.slice(0, place + 1).slice(-model.network.last.maxLen));

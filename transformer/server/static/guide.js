@@ -1,7 +1,8 @@
 // The shown card of the tour or of a lesson, in place of the controls above the text, and what answers
 // it: done on the page itself, graded on the visitor's own run; and the list of lessons.
 
-import { useAnswer, usePart, mounted, useDocument, trying } from "../../web/part.js";
+import { mounted, trying, useAnswer, useDocument, usePart } from "../../web/part.js";
+import { loadLater } from "../../web/scripts.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { nextPaint, page, reactive, setQuery } from "../../web/store.js";
 import { say, sayN } from "../../web/messages.js";
@@ -18,7 +19,6 @@ import {
 import { ask, askedIn, hasServer, LANGUAGE, lasting, takeLeft } from "../../web/ask.js";
 import { declared } from "../../web/declared.js";
 import { focusText } from "./gradio.js";
-import { opened } from "./header.js";
 import { isOpening } from "./link.js";
 
 const KEY = "solved-lessons";
@@ -213,7 +213,7 @@ const Guide = () => {
     : lessons.length && { words: say("Lessons ›"), go: chooseLesson };
   const [taught, setTaught] = useState(/** @type {any} */ (null)); // {Class, left} of class.js
   const teach = (left) =>
-    opened("server/static/class.js", ({ Class }) => setTaught({ Class, left }));
+    loadLater("server/static/class.js", ({ Class }) => setTaught({ Class, left }));
   useLayoutEffect(() => {
     const left = takeLeft("viz-class");
     if (left) teach(left);

@@ -9,7 +9,8 @@ import { declared } from "../../web/declared.js";
 import { TOO_LONG } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { isOwn, page as look } from "../../web/store.js";
-import { mounted, useDocument, trying } from "../../web/part.js";
+import { mounted, useDocument } from "../../web/part.js";
+import { loadLater } from "../../web/scripts.js";
 import { moveTo } from "./main.js";
 import { cardState } from "../../web/card.js";
 import { endTour, goToTour, opener } from "./tour.js";
@@ -144,11 +145,6 @@ const Projector = () => {
 // ---- the header ----
 
 const MENU = "page-menu";
-const LATER = "later"; // see modules.py
-
-// Take what a module of that file exports; where it cannot be loaded, the page says so.
-/** @type {(name: string, take: (exported: any) => void) => Promise<void>} */
-export const opened = trying(async (name, take) => take((await import(LATER)).modules[name]));
 
 const begin = ({ currentTarget }) => {
   opener.current = currentTarget;
@@ -164,7 +160,7 @@ const Menu = ({ languages, space }) => {
   const menu = useRef(/** @type {any} */ (null));
   const page = () => pageAddress(space);
   const [Code, setCode] = useState(/** @type {any} */ (null));
-  const show = () => opened("server/static/code.js", ({ PageCode }) => setCode(() => PageCode));
+  const show = () => loadLater("server/static/code.js", ({ PageCode }) => setCode(() => PageCode));
   // It goes as any menu does, and the page keeps what is chosen on it.
   const press = (event) => {
     if (event.key !== "Escape" || !menu.current.matches(":popover-open")) return;

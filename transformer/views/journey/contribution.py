@@ -17,8 +17,7 @@ from transformer.network_words import attention_name
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, view
 from transformer.views.drawing import style
-from transformer.views.journey.journey import TARGET
-from transformer.views.parameters import LAST_READ
+from transformer.views.parameters import LAST_READ, TARGET
 
 NUMBERS_UP_TO = 20  # columns; more would not leave room for a number in each cell
 

@@ -16,7 +16,7 @@ import { isOpeningLink, on, page, predicts, sameHead, setHead, setQuery } from "
 import { continued, Token, WORD, wordOf } from "../../web/text.js";
 import { WhoReads } from "../../web/tokens.js";
 import { amountOf, partsOf } from "./geometry.js";
-import { shared, withoutHead } from "./next_words.js";
+import { forwardName, shared, withoutHead } from "./next_words.js";
 
 const READ_TOO = 0.15; // a weight that is named after the largest
 
@@ -86,7 +86,8 @@ export const useAgreement = (answer) =>
 // ---- the sentences ----
 
 const signed = (amount) => `${amount < 0 ? "−" : "+"}${numeral(Math.abs(amount).toFixed(1))}`;
-const strong = (label) => html`<strong><${Token} label=${label.replace(WORD, "")} /></strong>`;
+export const strong = (label) =>
+  html`<strong><${Token} label=${label.replace(WORD, "") || label} /></strong>`;
 
 // The places that the head reads most at a row, with their weights, largest first.
 const readAt = (numbers, row) =>
@@ -123,19 +124,20 @@ const Reads = ({ numbers, row, isSelf, gap, writes }) => {
     : sayWith("At {at} it reads {key} most: {shares} of its attention.", values);
 };
 
-// The part that adds most to the word, apart from this head; see partsOf.
+// The part that adds most to the word, apart from this one; see partsOf.
 const largestOther = (answer, at) =>
   partsOf(answer, page.run.n_heads)
     .map((part) => ({ stack: page.run.stack, ...part }))
-    .filter((part) => !sameHead(part, at))
+    .filter((part) => (at.kind ? !sameHead(part, at) : part.kind || part.layer !== at.layer))
     .reduce((best, part) => (part.amount > best.amount ? part : best));
 const PartName = ({ part: { stack, kind, layer, head } }) =>
   kind
     ? html`<button type="button" class="pick" onClick=${() => setHead({ stack, kind, layer, head })}>${headName({ layer, head })}</button>`
-    : say("the feed-forward of layer {layer}", { layer });
-const Adds = ({ answer, at }) => {
+    : html`<button type="button" class="pick" onClick=${() => (page.forward = { stack, layer })}>${forwardName({ layer })}</button>`;
+// at: a head, or a feed-forward.
+export const Adds = ({ answer, at }) => {
   if (!answer.heads) return say("What each part adds cannot be told apart in this network.");
-  const amount = amountOf(answer, at, page.run.n_heads);
+  const amount = at.kind ? amountOf(answer, at, page.run.n_heads) : answer.feed_forward[at.layer];
   const other = largestOther(answer, at);
   const values = {
     word: strong(wordOf(answer.target_label, answer.position)),
@@ -143,20 +145,38 @@ const Adds = ({ answer, at }) => {
     most: signed(other.amount),
     part: html`<${PartName} part=${other} />`,
   };
+  if (!at.kind)
+    return amount > other.amount
+      ? sayWith(
+          "This feed-forward adds more to {word} than any other part: {amount} (the next one {most}).",
+          values,
+        )
+      : sayWith(
+          "This feed-forward adds {amount} to {word}; most is added by {part}: {most}.",
+          values,
+        );
   return amount > other.amount
     ? sayWith("It adds more to {word} than any other part: {amount} (the next one {most}).", values)
     : sayWith("To {word} it adds {amount}; most is added by {part}: {most}.", values);
 };
 
-// place: after which the texts follow.
-const Writes = ({ place, texts }) => {
+const NOTHING = continued([], 0);
+// place: after which the texts follow. ofHead: whether a head is the part that they are with and without, or a
+// feed-forward.
+export const Writes = ({ place, texts, ofHead = true }) => {
   const written = texts.map((labels) => continued(labels, place));
   const [whole, without] = written.map(
-    (text) => html`<strong><bdi translate=${false}>“${text}”</bdi></strong>`,
+    (text) =>
+      html`<strong><bdi translate=${false}>${text === NOTHING ? text : `“${text}”`}</bdi></strong>`,
   );
-  return written[0] === written[1]
-    ? sayWith("Without it, too, the network would write {whole}.", { whole })
-    : sayWith("With it the network writes {whole}, without it {without}.", { whole, without });
+  const values = { whole, without };
+  if (written[0] === written[1])
+    return ofHead
+      ? sayWith("Without it, too, the network would write {whole}.", values)
+      : sayWith("Without this feed-forward, too, the network would write {whole}.", values);
+  return ofHead
+    ? sayWith("With it the network writes {whole}, without it {without}.", values)
+    : sayWith("With this feed-forward the network writes {whole}, without it {without}.", values);
 };
 
 // ---- the card ----

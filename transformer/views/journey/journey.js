@@ -20,6 +20,7 @@ import { weightsOfRow } from "../../web/head_numbers.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { fontPx } from "../../web/theme.js";
 import { openSection, mounted, usePart } from "../../web/part.js";
+import { Later } from "../../web/scripts.js";
 import { html, useMemo } from "../../web/preact.js";
 import { Token, wordOf } from "../../web/text.js";
 import {
@@ -39,9 +40,7 @@ import { newShown, useCell } from "../attention/cell.js";
 import { askTexts, HeadCard, useAgreement } from "./head_card.js";
 import { layerGeometryOf, partsOf } from "./geometry.js";
 import { OneLayer, Picture } from "./layers.js";
-import { Passages } from "./passages.js";
 import { Questions } from "./questions.js";
-import { WordCard } from "./word_card.js";
 
 // Next to the picture: the chosen head large, and the heads by which one token reads another.
 
@@ -192,16 +191,24 @@ const Side = ({ view, at, width }) => {
 
 // ---- all of it ----
 
-// What the card is about: a head of the network, or the words of the text.
+// What the card is about: a head of the network, or the words of the text; or neither, a feed-forward.
 const CardKinds = () => {
   const one = (asksWords, says) =>
-    html`<button type="button" aria-pressed=${String(shared.asksWords === asksWords)}
-      onClick=${() => (shared.asksWords = asksWords)}>${says}</button>`;
+    html`<button type="button" aria-pressed=${String(!page.forward && shared.asksWords === asksWords)}
+      onClick=${() => {
+        page.forward = null;
+        shared.asksWords = asksWords;
+      }}>${says}</button>`;
   return html`<div class="card-kinds" role="group" aria-label=${say("What mattered?")}>
     ${one(false, say("Which head?"))}${one(true, say("Which words?"))}</div>`;
 };
 
-// The card of the chosen head, or of the words; what goes with it, and where to go on.
+const FORWARD_CARD = ["views/journey/forward_card.js", "ForwardCard"];
+const WORD_CARD = ["views/journey/word_card.js", "WordCard"];
+const PASSAGES = ["views/journey/passages.js", "Passages"];
+const WAITING = html`<section class="head-card word-card" aria-busy="true" />`;
+
+// The card of the chosen head or feed-forward, or of the words; what goes with it, and where to go on.
 const HeadSide = ({ part, answer, current, shown, cell, found, height }) => {
   const at = /** @type {any} */ (headShown());
   const isOwn = at.stack === page.run.stack;
@@ -209,10 +216,11 @@ const HeadSide = ({ part, answer, current, shown, cell, found, height }) => {
   const numbers = useNumbers(part, shown, headAsked(at));
   useMetrics(part);
   const label = headLabel(at);
+  const later = page.forward ? FORWARD_CARD : shared.asksWords ? WORD_CARD : null;
   return html`<div class="head-side">
     <${CardKinds} />
-    ${shared.asksWords ? html`<${WordCard} part=${part} answer=${current} />` : html`<${HeadCard} ...${{ part, numbers, at, row, label }} answer=${current} />`}
-    ${label && !shared.asksWords && shared.showsPassages && html`<${Passages} ...${{ part, at }} />`}
+    ${later ? html`<${Later} key=${later} of=${later} waiting=${WAITING} ...${{ part, answer: current }} />` : html`<${HeadCard} ...${{ part, numbers, at, row, label }} answer=${current} />`}
+    ${label && !later && shared.showsPassages && html`<${Later} of=${PASSAGES} ...${{ part, at }} />`}
     ${found && html`<${Readers} found=${found} />`}
     ${shared.isLarge && html`<${Large} ...${{ part, height, shown, numbers, cell, at, row }} />`}
     <${Questions} />
@@ -245,6 +253,10 @@ const Body = ({ part, answer, asked, current, shown, cell }) => {
         if (isCurrent) askTexts(answer, head);
       },
       point: (head) => isOwn && (shared.preview = head),
+      open: (forward) => {
+        shared.preview = null;
+        page.forward = forward;
+      },
       lit: found && found.heads,
       most: Math.max(0, ...partsOf(told, run.n_heads).map(({ amount }) => Math.abs(amount))),
       height,

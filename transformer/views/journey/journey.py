@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import torch
-from torch import Tensor
 
 from transformer.analysis.atlas import reading_weights
 from transformer.analysis.journey import (
@@ -25,17 +24,21 @@ from transformer.runs.head_data import array, switched_off
 from transformer.runs.run import Run
 from transformer.tokenizer import Tokenizer
 from transformer.views.declaration import Answer, View, picture
+from transformer.views.journey.feed_forward import answer_feed_forward
 from transformer.views.journey.passages import answer_passages
-from transformer.views.parameters import KIND, LAST_READ, ONE_HEAD, SITE, STACK, Int, IntList
+from transformer.views.journey.tokens import likeliest_of, named_token
+from transformer.views.parameters import (
+    KIND,
+    LAST_READ,
+    ONE_HEAD,
+    SITE,
+    STACK,
+    TARGET,
+    Int,
+    IntList,
+)
 
 N_LIKELIEST, N_WITHOUT, N_RANKED = 10, 5, 10
-
-
-TARGET = Int(
-    title="Token",
-    help="The id of the token that parts add to; without one, the likeliest.",
-    use="request",
-)
 
 
 def answer_journey(
@@ -66,9 +69,9 @@ def answer_journey(
         "stack": stack,
         "logits": array(found.logits),
         "never": item.config.output_padding_id,
-        "likeliest": _likeliest(tokens, found.logits, N_LIKELIEST),
+        "likeliest": likeliest_of(tokens, found.logits, N_LIKELIEST),
         "next": _next(tokens, item, found),
-        "lens": [{**_named(tokens, one), "probability": p} for one, p in lens],
+        "lens": [{**named_token(tokens, one), "probability": p} for one, p in lens],
         "norms": array(found.stream.norm(dim=-1)),
         **added,
         "encoder": _encoder(item),
@@ -123,7 +126,7 @@ def answer_without_head(
     """The logits of what would follow, and the likeliest of it."""
     logits = models.ask(without_head, item, position=position, site=site, head=head)
     tokens = models.model(item.model).tokenizer
-    return {"logits": array(logits), "likeliest": _likeliest(tokens, logits, N_WITHOUT)}
+    return {"logits": array(logits), "likeliest": likeliest_of(tokens, logits, N_WITHOUT)}
 
 
 def answer_continuation(
@@ -151,7 +154,7 @@ def answer_word_effects(
     tokens = models.model(item.model).tokenizer
 
     def plain(effect: WordEffect) -> dict[str, Any]:
-        likeliest = _named(tokens, effect.likeliest)
+        likeliest = named_token(tokens, effect.likeliest)
         return {
             "word": effect.word,
             "places": list(effect.places),
@@ -161,7 +164,7 @@ def answer_word_effects(
 
     return {
         "position": found.position,
-        "target": {**_named(tokens, found.target), "probability": found.probability},
+        "target": {**named_token(tokens, found.target), "probability": found.probability},
         "stack": found.stack,
         "masked": found.masked,
         "words": [plain(one) for one in found.words],
@@ -191,7 +194,7 @@ def answer_without_words(
     tokens = models.model(item.model).tokenizer
     return {
         "logits": array(found.logits),
-        "likeliest": _likeliest(tokens, found.logits, N_WITHOUT),
+        "likeliest": likeliest_of(tokens, found.logits, N_WITHOUT),
         "labels": tokens.labels(found.written),
     }
 
@@ -226,28 +229,13 @@ def answer_readers(
     }
 
 
-def _likeliest(tokens: Tokenizer, logits: Tensor, count: int) -> list[dict[str, Any]]:
-    best = logits.softmax(dim=-1).topk(min(count, len(logits)))
-    return [
-        {**_named(tokens, index), "probability": probability}
-        for index, probability in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-    ]
-
-
-def _named(tokens: Tokenizer, index: int) -> dict[str, Any]:
-    """joins: whether the token goes on with the word before it."""
-    label = tokens.label(index)
-    joins = not tokens.is_special(index) and not label.startswith(("␣", "⏎", "⇥"))
-    return {"id": index, "label": label, "joins": joins}
-
-
 def _next(tokens: Tokenizer, item: Run, found: Journey) -> dict[str, Any] | None:
     """The next token of the text; of an encoder, the unmasked token at that position."""
     at = found.position + (item.config.family != "encoder")
     if at >= len(item.ids) or item.ids[at] == tokens.mask_id:
         return None
     index = item.ids[at]
-    return {**_named(tokens, index), "probability": float(found.probabilities[index])}
+    return {**named_token(tokens, index), "probability": float(found.probabilities[index])}
 
 
 def _encoder(item: Run) -> Answer | None:
@@ -283,6 +271,12 @@ VIEW = View(
             answer_deciding,
             title="Which heads decide?",
             help="The heads without each of which alone another token would follow.",
+        ),
+        picture(
+            answer_feed_forward,
+            title="What a feed-forward does",
+            help="The next token's logits with one feed-forward switched off, and the neurons of "
+            "it that add most to a token.",
         ),
         picture(
             answer_continuation,

@@ -4,7 +4,7 @@
 import { fontPx } from "../../web/theme.js";
 import { capital, numeral, say, sayList, percentText } from "../../web/messages.js";
 import { headShown, sameHead, setHead, shell, page } from "../../web/store.js";
-import { isAblated } from "../../web/runs.js";
+import { isAblated, isForwardOff } from "../../web/runs.js";
 import { firstHead } from "../../web/selection.js";
 import { attentionOf, headName } from "../../web/sites.js";
 import { useButtonKeys, inPx } from "../../web/cells.js";
@@ -13,7 +13,7 @@ import { hasMoved } from "../../web/pointer.js";
 import { computed, html, useMemo } from "../../web/preact.js";
 import { beginning, Token } from "../../web/text.js";
 import { knownAtlas } from "../attention/numbers.js";
-import { useFilling } from "./next_words.js";
+import { forwardName, useFilling } from "./next_words.js";
 import { amountOf, bandsOf, geometryOf, segmentsOf } from "./geometry.js";
 
 const NUMBERS_APART = 4; // if there is no room for all
@@ -46,7 +46,10 @@ const nameOf = (head) => {
 // view: see Picture; box: its position in px, unless it is in a row.
 const HeadButton = ({ head, view, small, box, keys }) => {
   const { answer, choose, point, lit } = view;
-  const isChosen = useMemo(() => computed(() => sameHead(headShown(), head)), [head]).value;
+  const isChosen = useMemo(
+    () => computed(() => !page.forward && sameHead(headShown(), head)),
+    [head],
+  ).value;
   const { layer, kind } = head;
   const amount = amountOf(answer, head, page.run.n_heads);
   const name = nameOf(head);
@@ -90,13 +93,17 @@ const headsOf = (kinds, layer) =>
 
 // ---- the parts other than heads ----
 
-const FeedForward = ({ layer, view: { answer, most }, box, words }) => {
+const FeedForward = ({ layer, view, box, words }) => {
+  const { answer, most } = view;
   const amount = answer.feed_forward?.[layer] ?? 0;
-  const name = capital(say("the feed-forward of layer {layer}", { layer }));
+  const name = capital(forwardName({ layer }));
   const title = answer.feed_forward ? inWords(name, amount, answer.target_label) : name;
   const { class: look, style } = share(amount, most);
-  return html`<button type="button" class=${`feed-forward cell ${look}`} aria-label=${title} title=${title}
-    style=${{ ...(box && inPx(box)), ...style }} onClick=${() => shell.openTab("model")}>${words}</button>`;
+  const { stack } = view.kinds[0];
+  const isChosen = page.forward?.layer === layer && page.forward?.stack === stack;
+  const isOff = isForwardOff({ stack, layer });
+  return html`<button type="button" class=${`feed-forward cell ${look} ${isOff ? "is-off" : ""}`} aria-label=${title} title=${title}
+    aria-pressed=${String(isChosen)} style=${{ ...(box && inPx(box)), ...style }} onClick=${() => view.open({ stack, layer })}>${words}</button>`;
 };
 
 const Embedding = ({ at }) => {
@@ -144,7 +151,7 @@ const Flow = ({ at, view }) => {
 
 /**
  * view: {answer, kinds, many: whether heads are too many to be heatmaps here, choose(head), press(head),
- * point(head), lit: weights by kind or null, most: the largest amount}. source: the encoder, if it is elsewhere.
+ * point(head), open(feed-forward), lit: weights by kind or null, most: the largest amount}. source: the encoder, if it is elsewhere.
  * @param {Record<string, any>} props
  */
 export const Picture = ({ view, width, height, source }) => {

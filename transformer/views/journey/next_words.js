@@ -21,6 +21,7 @@ import {
   headWords,
   interventions,
   isAblated,
+  isForwardOff,
 } from "../../web/runs.js";
 import { capital, percentText, say, sayN, wholeText } from "../../web/messages.js";
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
@@ -56,6 +57,12 @@ effect(() => {
 });
 
 export const withoutHead = (data) => askOnce("without_head", data);
+// What is asked of the chosen feed-forward, about the word of an answer of the journey.
+export const forwardAsked = ({ position, target }) => ({
+  ...{ run: page.run.run, position, target },
+  ...page.forward,
+});
+export const forwardName = ({ layer }) => say("the feed-forward of layer {layer}", { layer });
 
 // The server's answer about the last token read, {answer, asked, current} as of useAnswer; none of another network.
 /** @type {(part: import("../../web/part.js").Part) => {answer: any, asked: any, current: any}} */
@@ -84,18 +91,24 @@ export const useFilling = (place, delay) => {
 
 // ---- without a head ----
 
-// The prediction without the hovered or chosen head, or without the word that is left out: {of, logits, likeliest}, or
-// {of, refusal}; null for an ablated head. One request at a time, the next for what is hovered then.
-const usePreview = (part, position) => {
+// The prediction without the hovered head, or else without the word that is left out, the chosen feed-forward or the
+// chosen head: {of, logits, likeliest}, or {of, refusal}; null for what is switched off. answer: of the journey. One
+// request at a time, the next for what is hovered then.
+const usePreview = (part, answer) => {
   const word = shared.preview ? null : shared.word;
-  const head = word ? null : (shared.preview ?? headShown());
+  const forward = shared.preview || word ? null : page.forward;
+  const head = word || forward ? null : (shared.preview ?? headShown());
   const [found, setFound] = useState(/** @type {any} */ (null));
   const isAsked = useRef(false);
+  const isOff = head ? isAblated(head) : forward && isForwardOff(forward);
   const left = word ? { places: word.places } : head && { site: siteName(head), head: head.head };
-  const wanted = left &&
+  const wanted =
     page.run &&
-    !(head && isAblated(head)) &&
-    position !== undefined && { run: page.run.run, position, ...left };
+    answer &&
+    !isOff &&
+    (forward
+      ? forwardAsked(answer)
+      : left && { run: page.run.run, position: answer.position, ...left });
   const key = JSON.stringify(wanted || null);
   const isDue = Boolean(wanted) && found?.key !== key;
   useLayoutEffect(() => {
@@ -103,17 +116,20 @@ const usePreview = (part, position) => {
     if (!isDue || isAsked.current) return;
     const take = (told) => {
       isAsked.current = false;
-      setFound({ of: word ?? head, key, ...told });
+      setFound({ of: word ?? forward ?? head, key, ...told });
     };
     isAsked.current = true;
-    const asked = word ? askOnce("without_words", wanted) : withoutHead(wanted);
+    const question = word ? "without_words" : forward ? "feed_forward" : "without_head";
+    const asked = askOnce(question, wanted);
     asked.then(take, ({ message }) => take({ refusal: message }));
   }, [key, found]);
   return wanted && !isDue ? found : null;
 };
 
+// What the bars are without, in words.
+const leftOut = (of) => of.word ?? (of.kind ? headWords(of) : forwardName(of));
 const Legend = ({ preview }) => html`<p class="bars-legend"><i class="drawn" />${say("the network")}
-  ${preview && html`<i class="without" />${preview.refusal ?? say("without {head}", { head: preview.of.word ?? headWords(preview.of) })}`}</p>`;
+  ${preview && html`<i class="without" />${preview.refusal ?? say("without {head}", { head: leftOut(preview.of) })}`}</p>`;
 
 // ---- the bars ----
 
@@ -246,12 +262,13 @@ const NextWords = ({ props }) => {
   const typed = useTyped(part);
   const { answer } = typed ?? journey;
   const isCurrent = !typed && asked?.run === page.run?.run; // the position is one of the shown run's
-  const preview = usePreview(part, isCurrent ? answer?.position : undefined);
+  const preview = usePreview(part, isCurrent ? answer : null);
   const place = answer && { place: answer.position, stack: page.run.stack };
   const facts = typed
     ? { ...place, typed: typed.asked.text }
     : answer && { run: asked.run, ...place };
-  const site = preview && (preview.of.word ?? `${siteName(preview.of)}.${preview.of.head}`);
+  const { of } = preview ?? {};
+  const site = of && (of.word ?? (of.kind ? `${siteName(of)}.${of.head}` : `forward.${of.layer}`));
   return html`<section class="next-words" aria-label=${capital(say("what comes next"))}
     hidden=${Boolean(page.run) && !predicts()}
     ...${part.attributes({ ...facts, without: site ?? undefined })}>

@@ -159,12 +159,12 @@ const Architecture = () => {
   const { run } = page;
   /** @type {{ answer: import("./types").Architecture | null, asked: any }} */
   const { answer, asked } = useAnswer(part, "architecture", run && { run: run.run });
-  const [here, setHere] = useState(/** @type {string | null} */ (null));
+  const [pointed, setPointed] = useState(/** @type {string | null} */ (null));
   const [memory, setMemory] = useState(/** @type {string[]} */ ([]));
   const [columns, memoryRef, crossRef] = [null, null, null].map((none) =>
     useRef(/** @type {HTMLElement | null} */ (none)),
   );
-  useEvent("run", () => setHere(null));
+  useEvent("run", () => setPointed(null));
   useLayoutEffect(() => {
     setMemory(pathOfMemory(columns, memoryRef, crossRef));
   }, [answer, part.width]);
@@ -174,15 +174,20 @@ const Architecture = () => {
     ...sublayers.flatMap((layer) => [...layer.branch, ...layer.after]),
     ...after,
   ]);
+  // The feed-forward whose card Journey shows is marked, unless another block is pointed at.
+  const opened = blocks.find(
+    ({ kind, stack }) => kind === "feed_forward" && stack === page.forward?.stack,
+  );
+  const here = pointed ?? opened?.name ?? null;
   /** @type {Drawing} */
   const drawing = {
     leads,
     here,
     memoryRef,
     crossRef,
-    show: (block) => setHere(block?.name ?? null),
+    show: (block) => setPointed(block?.name ?? null),
     open: (block) => {
-      setHere(block.name);
+      setPointed(block.name);
       follow(block, leads);
     },
   };

@@ -1,0 +1,90 @@
+// What a feed-forward does at one token, and its neurons there, as analysis/feed_forward.py.
+
+import { along, directionOf } from "../contributions.js";
+import { neuronsOf as neuronsIn } from "../feed_forward.js";
+import { largest } from "../sampling.js";
+import { changedTo, textTo, writtenAfter } from "./journey.js";
+import { likeliestOf, placeOf } from "./places.js";
+
+/**
+ * @typedef {import("../item.js").Item} Item
+ * @typedef {import("../text.js").Text} Text
+ * @typedef {Record<string, any>} Data
+ */
+
+const [N_NEURONS, N_WITHOUT, N_WRITTEN, MAX_SKIPPED] = [5, 5, 3, 100];
+
+// Labels of the tokens whose logits a vector in the stream raises most, of those that people can read.
+/** @type {(item: Item, vector: Float32Array) => string[]} */
+const writtenBy = ({ model: { network, tokenizer } }, vector) => {
+  const { norm } = network.last;
+  const mean = network.isRms ? 0 : vector.reduce((sum, x) => sum + x, 0) / vector.length;
+  const rest = norm ? vector.map((x, i) => (x - mean) * norm.gain[i]) : vector;
+  const logits = network.predict(rest, 1, null);
+  const bias = network.head.bias && network.kernel.floats(network.head.bias, logits.length);
+  if (bias) logits.forEach((x, i) => (logits[i] = x - network.config.logit_scale * bias[i]));
+  return largest(logits, N_WRITTEN + MAX_SKIPPED)
+    .filter((id) => !tokenizer.special.has(id))
+    .map((id) => tokenizer.label(id))
+    .filter((label) => !label.includes("‹"))
+    .slice(0, N_WRITTEN);
+};
+
+// Whether something changes what this feed-forward adds.
+/** @type {(change: any, stack: string, layer: number) => boolean} */
+const changes = ({ type, what, stack, layer, part }, ownStack, ownLayer) =>
+  what === "no-feed-forward" ||
+  (type !== "break" &&
+    stack === ownStack &&
+    layer === ownLayer &&
+    (part === "mlp_out" || part === "layer"));
+
+/** @type {(item: Item, layer: number, row: number, target: number) => Data[]} */
+const neuronsOf = (item, layer, row, target) => {
+  const { text, model } = item;
+  const { network } = model;
+  const { d_ff: wide, d_model: width, residual_scale: scale } = network.config;
+  const { contract } = network.last.layers[layer];
+  const nRead = item.facts.stack === "encoder" ? text.ids.length : row + 1;
+  const rows = neuronsIn(text, layer, nRead);
+  const here = rows.subarray(row * wide, (row + 1) * wide);
+  const line = text.contributions(row, target) && directionOf(text, row, target);
+  const adds = line && along(network, contract, line.direction.map((x) => x * scale)); // prettier-ignore
+  const weights = network.kernel.numbers(contract.weight, 0, width * wide);
+  const vectorOf = (/** @type {number} */ index) =>
+    Float32Array.from({ length: width }, (_, at) => here[index] * weights[at * wide + index]);
+  const strength = Float32Array.from(here, (activation, index) =>
+    adds ? Math.abs(activation * adds[index]) : Math.hypot(...vectorOf(index)),
+  );
+  return largest(strength, N_NEURONS).map((index) => ({
+    ...{ index, activation: here[index], adds: adds && here[index] * adds[index] },
+    activations: Float32Array.from({ length: nRead }, (_, at) => rows[at * wide + index]),
+    writes: writtenBy(item, vectorOf(index)),
+  }));
+};
+
+/** @type {(item: Item, data: Data) => Data} */
+const feedForward = (item, data) => {
+  const { stack, layer } = data;
+  const { text, facts, model } = item;
+  const { place, row } = placeOf(item, data);
+  const off = { type: "ablate", stack, layer, part: "mlp_out" };
+  const isThis = (/** @type {any} */ one) => JSON.stringify(one) === JSON.stringify(off);
+  const isOff = text.interventions.some(isThis);
+  const logits = changedTo(item, [...text.interventions, off], row).logitsAt(row);
+  const others = /** @type {any[]} */ (text.interventions.filter((one) => !isThis(one)));
+  const isRead = facts.stack === "encoder";
+  const target = data.target ?? largest(text.logitsAt(row), 1)[0];
+  const isOwn = stack === model.network.last.name;
+  const isAltered = text.interventions.some((one) => changes(one, stack, layer));
+  return {
+    ...{ logits, likeliest: likeliestOf(item, logits, N_WITHOUT) },
+    labels: isRead
+      ? []
+      : writtenAfter(item, textTo(item, isOff ? others : [...others, off], place, row)),
+    n_neurons: model.network.config.d_ff,
+    neurons: isOwn && !isAltered ? neuronsOf(item, layer, row, target) : [],
+  };
+};
+
+export const answers = { feed_forward: feedForward };
