@@ -47,7 +47,7 @@ format: $(VENV)/.dev $(TOOLS)/.done
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs -d build/doctrees . build/docs
 
-mutants: $(VENV)/.dev
+mutants: $(VENV)/.dev $(TOOLS)/.done
 	$(PIP) $(call GROUP,mutants)
 	$(BIN)/python tools/mutants.py $(ARGS)
 

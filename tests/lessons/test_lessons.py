@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
@@ -297,6 +298,17 @@ def test_tokens_of_a_text_that_has_slid_keep_their_numbers(tiny_model, experimen
     assert of(ground, "surprisal", {"token": start + 4}) == pytest.approx(seen.surprisal[4])
     with pytest.raises(ValueError, match=f"has only tokens {start} to"):
         of(ground, "surprisal", {"token": start - 1})
+
+
+def test_only_sentences_of_three_words_are_counted_as_repeated(experiments):
+    for text, wanted in (
+        ("The dog ran. It sat. The dog ran. The dog ran.", 2),
+        ("He ran. He ran. Hi. Hi. Hi. The dog ran.", 0),
+        ("", 0),
+    ):
+        run = SimpleNamespace(n_prompt=1, steps=[SimpleNamespace(text=word) for word in text])
+        ground = GradingContext(run=run, models=experiments.queries)
+        assert of(ground, "repeated_sentences", {}) == wanted
 
 
 def test_weights_are_counted_in_networks_of_any_kind(tokenizer, experiments):

@@ -194,6 +194,17 @@ def test_every_guess_reaches_the_phones_and_stays_while_a_run_is_asked_for(teach
     assert [phone.asked()["guessed"]["right"] for phone in (one, other)] == [True, False]
 
 
+def test_a_step_that_has_only_a_guess_ends_with_its_answer():
+    classes = Classes(MemoryBudget())
+    one = classes.open()
+    show = step_shower(Service([transformer.load("stories")], trainings=0), classes)
+    step = {"code": one.code, "key": one.key, "name": "opener", "step": 2}
+    for phase, right in (("guess", None), ("shown", {2}), ("guess", None)):
+        show(step | {"phase": phase})
+        assert one.poll is not None
+        assert (one.poll.right, one.poll.best) == (right, right and max(right))
+
+
 def test_texts_of_phones_are_run_and_judged_as_the_step_says(monkeypatch):
     service = Service([transformer.load("stories")], trainings=0)
     classes = Classes(MemoryBudget())

@@ -275,6 +275,25 @@ def test_an_altered_run_is_reported_where_numbers_disagree(tokenizer):
         answer_of(model, dataclasses.replace(intact, config=intact.config.replace(d_ff=7)), "norm")
 
 
+@pytest.mark.parametrize(("family", "window", "symbol"), [
+    ("decoder", None, "causal_mask"), ("decoder", 3, "causal_mask"), ("encoder", 3, "window_mask"),
+])  # fmt: skip
+def test_the_code_of_a_mask_is_of_the_function_that_made_it(tokenizer, family, window, symbol):
+    model, run = model_and_run(tokenizer, family, {"window": window})
+    symbols = [piece["symbol"] for piece in answer_of(model, run, "mask")["code"]]
+    assert symbols == [symbol, "masked_softmax"]
+
+
+def test_only_tokens_that_were_put_there_are_said_to_be(tokenizer):
+    model, _ = model_and_run(tokenizer, *MODELS["gpt"])
+    run = model.generate(TEXT, max_new_tokens=3, forced_tokens=[5, 7], temperature=1.0, seed=1)
+    said = [
+        "it was put there" in " ".join(answer_of(model, run, "sampling", position=at)["says"])
+        for at in range(run.n_prompt, run.n_prompt + 3)
+    ]
+    assert said == [True, True, False]
+
+
 def test_penalised_logits_are_those_of_transformers(tokenizer):
     model, _ = model_and_run(tokenizer, *MODELS["gpt"])
     given = {"repetition_penalty": 1.5, "temperature": 0.7, "seed": 1}
