@@ -45,8 +45,8 @@ USABLE = """const look = () => {
       .map((one) => document.querySelector(one));
     if (sentence && bar) window.usableMs ??= performance.now();
     const isShown = button?.checkVisibility({ visibilityProperty: true });
-    if (isShown) window.controlsMs = performance.now();
-    else requestAnimationFrame(look);
+    if (isShown) window.controlsMs ??= performance.now();
+    if (!window.usableMs || !window.controlsMs) requestAnimationFrame(look);
 };
 requestAnimationFrame(look);"""
 
@@ -152,7 +152,7 @@ def _first_pictures(browser: Browser, settings: dict[str, Any], url: str) -> dic
         page.add_init_script(USABLE + LAYOUT_SHIFT)
         page.goto(url, wait_until="commit")
         page.wait_for_selector(DRAWN, state="attached")
-        page.wait_for_function("window.controlsMs")
+        page.wait_for_function("window.controlsMs && window.usableMs")
         large = float(page.locator(DRAWN).get_attribute("data-first-ms") or "nan")
         page.wait_for_timeout(SETTLED_MS)
         return {

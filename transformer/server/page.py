@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
+from html import escape
 from typing import Any
 
 import gradio as gr
@@ -159,8 +160,9 @@ def _lay_out(service: Service) -> None:
 
 def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.HTML]:
     with gr.Row(elem_id="top"):
-        gr.Markdown(f"# {say(TITLE)}")
-        gr.Markdown(say("How a small language model chooses each word."), elem_id="tagline")
+        # Gradio's Markdown takes a tenth of what the page loads; the tab Model alone has some.
+        _of_text("h1", say(TITLE))
+        _of_text("p", say("How a small language model chooses each word."), elem_id="tagline")
         component("models", script="header", models=list(service.models))
         model = gr.Dropdown(
             list(service.models), value=name, show_label=False, label=say("Model"),
@@ -171,6 +173,11 @@ def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.HTML]:
             "header", script="header", languages=named, space=os.environ.get("SPACE_ID")
         )
     return model, header
+
+
+def _of_text(tag: str, text: str, **more: Any) -> None:
+    value = f"<{tag}>{escape(text)}</{tag}>"
+    gr.HTML(value, js_on_load=None, apply_default_css=False, **more)
 
 
 def _left(

@@ -315,7 +315,9 @@ def _layout_of(config: Mapping[str, Any], typed: Mapping[str, Any]) -> list[dict
             "props": props,
             "children": drawn(node),
         }
-        if one["type"] == "html":
+        if one["type"] == "html" and not one["props"].get("js_on_load"):
+            found["type"] = "markdown"
+        elif one["type"] == "html":
             mounted = MOUNTED.search(one["props"]["js_on_load"].replace('import("page"), ', "", 1))
             assert mounted is not None
             found["script"] = dict(

@@ -3,7 +3,7 @@
 
 import { useDocument, useEvent, mounted } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState, standIn } from "../../web/preact.js";
-import { LANGUAGE } from "../../web/ask.js";
+import { LANGUAGE, whenIdle } from "../../web/ask.js";
 import { say } from "../../web/messages.js";
 
 /** @typedef {{ words: string[], says: string, other?: string[] }} Entry */
@@ -83,10 +83,13 @@ const markIn = (text, seen) => {
   const watched = { childList: true, characterData: true, subtree: true };
   changes.observe(/** @type {Node} */ (text.parentNode), watched);
 };
-/** @type {(root: Element) => void} */
-const markTerms = (root) => {
+/** @type {(root: Element) => Set<string | null | undefined>} */
+const markedIn = (root) => {
   const marked = [...root.querySelectorAll(".term")];
-  const seen = new Set(marked.map(({ textContent }) => termOf.get(textContent.toLowerCase())));
+  return new Set(marked.map(({ textContent }) => termOf.get(textContent.toLowerCase())));
+};
+/** @type {(root: Element) => Text[]} */
+const textsIn = (root) => {
   const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT, (node) => {
     const around = node.parentElement;
     const isOurs = around?.closest(MARKED) && !around.closest(`${NOT_OURS}, ${ACTS}, .term`);
@@ -96,9 +99,27 @@ const markTerms = (root) => {
   });
   const all = [];
   while (texts.nextNode()) all.push(/** @type {Text} */ (texts.currentNode));
+  return all;
+};
+// Marks wait until the page has nothing else to do: as it opens they would take a tenth of the time.
+/** @type {Set<Element>} */
+const waiting = new Set();
+const markWaiting = () => {
   follow(changes.takeRecords());
-  for (const text of all) markIn(text, seen);
+  const roots = [...waiting];
+  waiting.clear();
+  const texts = roots.map(textsIn); // of all, before anything changes how they look
+  roots.forEach((root, place) => {
+    const seen = markedIn(root);
+    for (const text of texts[place] ?? [])
+      if (!text.parentElement?.closest(".term")) markIn(text, seen);
+  });
   changes.takeRecords(); // of the marks themselves
+};
+/** @type {(root: Element) => void} */
+const markTerms = (root) => {
+  if (!waiting.size) whenIdle(markWaiting);
+  waiting.add(root);
 };
 
 // ---- the tip ----
