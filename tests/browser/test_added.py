@@ -61,6 +61,24 @@ def test_networks_of_other_families_go_through_the_tabs(page):
             expect(page.page.locator(".shared-keys")).to_have_text(shared)
 
 
+def test_a_chat_model_reads_the_text_by_its_template_where_chosen(page):
+    page.go("model=tiny-llama&text=The+cat&method=greedy&length=2")
+    page.wait_drawn(".journey")
+    expect(page.tokens.first).to_have_text("<s>")
+    page.page.get_by_role("button", name="Settings").click()
+    page.page.get_by_label("The text is").click()
+    with page.drawn(".journey"):
+        page.page.get_by_role("option", name="a message to answer").click()
+        page.page.locator("#generate").click()
+    page.wait_for_address("read_as=chat", "text=The+cat")
+    expect(page.tokens.nth(3)).to_have_text("er")  # of "user: "
+    page.reload()
+    page.wait_drawn(".journey")
+    expect(page.tokens.nth(3)).to_have_text("er")
+    page.go("model=tiny")
+    expect(page.page.get_by_label("The text is")).to_be_hidden()
+
+
 def test_a_mask_of_all_layers_hides_no_more_than_the_widest(page):
     """The third layer of Gemma's alone has no window; the others read six tokens."""
     page.go("model=tiny-gemma3&tab=what-if")

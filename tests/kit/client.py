@@ -78,7 +78,7 @@ def called(client: httpx.Client, name: str, *data: Any) -> str:
 
 
 # The page's controls when it opens.
-CONTROLS = dict(zip(SETTINGS, ("sample", 0.7, 40, 1, 4, 1, 40, 3, None, None), strict=True))
+CONTROLS = dict(zip(SETTINGS, ("sample", 0.7, 40, 1, 4, 1, 40, 3, None, None, None), strict=True))
 SILENCED = {"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}
 FORBIDDEN = {"type": "mask", "stack": "decoder", "forbid": [[2, 1], [3, None]]}
 

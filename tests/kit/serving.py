@@ -43,6 +43,7 @@ TEXTS = [
     "Tom & Lily said: <b>hello</b> to the {{fox}} and the ${bird}.",
 ]
 SAMPLE = {"about": "For tests alone.", "texts": ["The fox met a bird.", "Tom ran home."]}
+CHAT_TEMPLATE = "{% for one in messages %}{{ one.role }}: {{ one.content }}\nfox: {% endfor %}"
 # Token texts that a page may take for markup, for a template or a script, or that turn its text.
 MARKUP = (*HOSTILE, "<img/src=x/onerror=alert(1)>", "${alert(2)}", "مرحبا", "שלום")
 
@@ -209,12 +210,13 @@ def bundled() -> Server:
 def second() -> Server:
     """A server that offers "tiny", "tiny-translator", checkpoints of other projects ("tiny-llama",
     "tiny-gemma3", "tiny-bloom", "tiny-bert", "tiny-classifier", "tiny-roberta", "tiny-modernbert",
-    "tiny-marian", "tiny-t5", "tiny-nllb", and "many-heads" of 20 layers x 18 heads), the views of
-    own_view.py and the lessons of LESSONS."""
+    "tiny-marian", "tiny-t5", "tiny-nllb", and "many-heads" of 20 layers x 18 heads; the first has
+    CHAT_TEMPLATE), the views of own_view.py and the lessons of LESSONS."""
     from kit import own_view
     from kit.hf_folders import (
         byte_fallback,
         byte_level,
+        change,
         modern_bert,
         roberta,
         t5,
@@ -228,6 +230,7 @@ def second() -> Server:
     (folder / "views").mkdir()
     own_view.write(folder / "views")
     write(folder / "tiny-llama", "llama", 3, tokenizer=byte_fallback)
+    change(folder / "tiny-llama" / "tokenizer_config.json", chat_template=CHAT_TEMPLATE)
     write(folder / "tiny-gemma3", "gemma3_text", 2, tokenizer=byte_fallback)
     write(folder / "tiny-bloom", "bloom", tokenizer=byte_level)
     write(folder / "tiny-bert", "bert", tokenizer=word_piece)

@@ -8,9 +8,10 @@ import pytest
 import torch
 from kit import aio
 from kit.client import CONTROLS, FORBIDDEN, SILENCED
-from kit.serving import tiny_translator
+from kit.hf_folders import byte_fallback, change, write
+from kit.serving import CHAT_TEMPLATE, tiny_model, tiny_translator
 
-from transformer import Model
+from transformer import Model, load
 from transformer.checks import InvalidRequest, check_number
 from transformer.inference import deadline
 from transformer.messages import speaking
@@ -19,6 +20,7 @@ from transformer.server.errors import MAX_SENTENCE, RunExpired, public_error
 from transformer.server.fields import WORDS, request_of_run, settings_of
 from transformer.server.guard import language_of
 from transformer.server.limits import MAX_MADE
+from transformer.server.page_models import first_controls
 from transformer.server.page_runs import Regenerator, run_facts, run_of
 from transformer.server.presses import read_batch, works
 from transformer.server.resources import resource_app
@@ -75,6 +77,34 @@ def test_a_runs_request_makes_the_same_tokens_and_weights_again(here, name):
     assert again.request.forced_tokens == run.request.forced_tokens
     for site, record in run.trace.records.items():
         assert torch.equal(again.trace[site].pattern, record.pattern)
+
+
+def test_a_message_is_read_by_the_chat_template_where_asked_for(tmp_path):
+    import transformers
+
+    write(tmp_path / "llama", "llama", 1, tokenizer=byte_fallback)
+    change(tmp_path / "llama" / "tokenizer_config.json", chat_template=CHAT_TEMPLATE)
+    model, plain = load(tmp_path / "llama"), tiny_model()
+    service = Service([model, plain])
+    text = "Who is the black cat? </s>"
+    asked = {"model": model.name, "text": text, "length": 2, "read_as": "chat"}
+    run = run_of(service, asked)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "llama")
+    messages = [{"role": "user", "content": text}]
+    ids = theirs.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)
+    assert run.ids[: run.n_prompt] == tuple(ids["input_ids"])
+    facts = run_facts(run, "key", model)
+    assert facts["text"] == text
+    assert facts["request"]["read_as"] == "chat"
+    assert run_of(service, facts["request"]).ids == run.ids
+    as_text = run_of(service, asked | {"read_as": "text"})
+    assert as_text.ids == run_of(service, asked | {"read_as": None}).ids != run.ids
+    assert request_of_run(as_text, chats=True)["read_as"] == "text"
+    assert first_controls(plain)["read_as"] is None
+    with pytest.raises(ValueError, match="has no chat template"):
+        run_of(service, asked | {"model": plain.name})
+    with pytest.raises(ValueError, match="read_as must be one of"):
+        run_of(service, asked | {"read_as": "poem"})
 
 
 @pytest.mark.parametrize("hidden", [True, False])

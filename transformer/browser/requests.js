@@ -53,6 +53,8 @@ const checkedText = (text) => {
 // What the engine is asked for, and the settings that it reads, checked, as the page names them. reads: nothing is generated.
 /** @type {(data: Data, reads?: boolean) => { request: any, asked: Data }} */
 export const requestOf = ({ text, alter = [], forced_tokens: forced = [], ...data }, reads) => {
+  if (data.read_as === "chat")
+    throw new Error(say("a message is read by the model's chat template, which needs a server"));
   if (reads) return { request: { text: checkedText(text), max_new_tokens: 0 }, asked: { text } };
   const isGreedy =
     (data.method === "beam" && (alter.length || forced.length)) ||
@@ -73,7 +75,11 @@ export const requestOf = ({ text, alter = [], forced_tokens: forced = [], ...dat
     ...(sampling || { temperature: 0 }),
     ...(method === "beam" && { beams, length_penalty: penalty }),
   };
-  const made = { ...(alter.length && { alter }), ...(forced.length && { forced_tokens: forced }) };
+  const made = {
+    ...(alter.length && { alter }),
+    ...(forced.length && { forced_tokens: forced }),
+    ...(data.read_as && { read_as: data.read_as }),
+  };
   return { request, asked: { text, method, ...numbers, ...made } };
 };
 

@@ -82,7 +82,7 @@ def request_for(
     if messages is not None:
         if prompt is not None or text_pair is not None:
             raise ValueError("a prompt is a text or messages; got both")
-        text, ids = _conversation(model, messages)
+        text, ids = conversation(model, messages)
         return request_of(text, {**settings, "input_ids": ids})
     if text_pair is not None:
         text, ids, types = _pair(model, prompt, text_pair)
@@ -103,7 +103,9 @@ def text_of_ids(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     return text if text.strip() else "".join(tokenizer.labels(ids))
 
 
-def _conversation(model: LoadedModel, messages: Conversation) -> tuple[str, list[int]]:
+def conversation(model: LoadedModel, messages: Conversation) -> tuple[str, list[int]]:
+    """Messages as the model reads them, text and ids, by its chat template. Raises ValueError where
+    it has none, or for messages that it refuses."""
     template = model.tokenizer.chat_template
     if template is None:
         raise InvalidCall(

@@ -60,7 +60,10 @@ READ = {
     BEAM: ("length", "beams", "penalty"),
 }
 LANGUAGES = ("source_language", "target_language")  # settings of a translator of several
-SETTINGS = ("method", *NUMBERS, *LANGUAGES)
+TEXT, CHAT = "text", "chat"
+# What a model with a chat template takes the typed text for.
+READ_AS = {TEXT: mark("a text to go on with"), CHAT: mark("a message to answer")}
+SETTINGS = ("method", *NUMBERS, *LANGUAGES, "read_as")
 # What is changed in a run's network, with its name in a `Request`.
 CHANGES = {"alter": "interventions", "forced_tokens": "forced_tokens"}
 # What makes a run, by name in a link, and the type of each value there.
@@ -123,16 +126,22 @@ def settings_of(asked: Mapping[str, Any], method: str = GREEDY) -> dict[str, Any
         if value is None:
             raise InvalidRequest("no_number", "{name} is empty: give a number", name=of)
         given[of] = None if value == off else value
-    return given | {name: asked[name] for name in LANGUAGES if asked.get(name) is not None}
+    if asked.get("read_as") is not None:
+        check_choice("read_as", asked["read_as"], READ_AS)
+    names = (*LANGUAGES, "read_as")
+    return given | {name: asked[name] for name in names if asked.get(name) is not None}
 
 
-def request_of_run(run: Run) -> dict[str, Any]:
-    """The request whose run this is; if it was stopped early, for as many tokens as it has."""
+def request_of_run(run: Run, *, chats: bool = False) -> dict[str, Any]:
+    """The request whose run this is; if it was stopped early, for as many tokens as it has. chats:
+    whether its model has a chat template."""
     request = run.reproducing_request
     asked: dict[str, Any] = {"model": run.model, "text": request.text}
     if not run.config.generates:
         return asked
     sampling = request.sampling
+    if chats:
+        asked["read_as"] = CHAT if request.input_ids else TEXT
     asked["method"] = BEAM if request.beams > 1 else GREEDY if sampling is None else SAMPLE
     for name in READ[asked["method"]]:
         _, _, of, off = NUMBERS[name]

@@ -33,6 +33,7 @@ from transformer.server.page_models import (
     first_controls,
     headline,
     model_card,
+    read_as_choices,
     settings_table,
 )
 from transformer.server.page_runs import example_facts, first_head
@@ -74,6 +75,10 @@ def _of_settings(example: Example, first: Mapping[str, Any]) -> dict[str, Any]:
         with gr.Row():
             language("source_language", say("Source language"))
             language("target_language", say("Target language"))
+        made["read_as"] = gr.Dropdown(
+            read_as_choices(), value=first["read_as"], label=say("The text is"),
+            elem_classes=["setting-read_as"],
+        )  # fmt: skip
         methods = [(say(METHODS[name]), name) for name in example.methods]
         made["method"] = gr.Radio(
             methods, value=first["method"], label=say("Method"), elem_id="method"

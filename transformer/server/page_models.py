@@ -16,7 +16,17 @@ from transformer.learning.exercises import EXERCISES, held_out, prompt_of
 from transformer.messages import language, mark, numeral, say, say_n
 from transformer.model.heads import HEADS
 from transformer.network_words import depth_in_words
-from transformer.server.fields import BEAM, GREEDY, LANGUAGES, METHODS, NUMBERS, SAMPLE, opening_of
+from transformer.server.fields import (
+    BEAM,
+    GREEDY,
+    LANGUAGES,
+    METHODS,
+    NUMBERS,
+    READ_AS,
+    SAMPLE,
+    TEXT,
+    opening_of,
+)
 from transformer.tokenizer import Tokenizer
 
 
@@ -162,7 +172,12 @@ def first_controls(model: Model) -> dict[str, Any]:
         "model": model.name, "text": example.text, "lines": "\n".join(example.batch),
         "method": method, **numbers, "length": example.settings["max_new_tokens"],
         **{name: example.settings.get(name) for name in LANGUAGES},
+        "read_as": TEXT if _chats(model) else None,
     }  # fmt: skip
+
+
+def _chats(model: Model) -> bool:
+    return model.config.generates and model.tokenizer.chat_template is not None
 
 
 def controls_of(model: Model, names: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -179,12 +194,18 @@ def controls_of(model: Model, names: Sequence[tuple[str, str]]) -> dict[str, Any
         "model": updated(choices=names, value=model.name),
         "method": updated(choices=[(say(METHODS[name]), name) for name in example.methods]),
         **dict.fromkeys(LANGUAGES, languages),
+        "read_as": updated(choices=read_as_choices() if _chats(model) else []),
         "headline": updated(value=headline(model)),
         "card": updated(value=model_card(model)),
         "table": updated(value=settings_table(model)),
         "text": updated(label=say(example.label)),
         "start": updated(value=say(example.action)),
     }
+
+
+def read_as_choices() -> list[tuple[str, str]]:
+    """(words, value) of what the text is read as."""
+    return [(say(words), name) for name, words in READ_AS.items()]
 
 
 def is_offered(text: str, models: Iterable[Model]) -> bool:

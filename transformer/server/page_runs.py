@@ -88,7 +88,7 @@ def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
         "how": say("only read") if run.stopped == "read" else method_words(run.request, brief=True),
         "seed": None if run.request.sampling is None else run.request.seed,
         "interventions": [{"is": to_dict(i), "says": str(i)} for i in run.request.interventions],
-        "request": request_of_run(run),
+        "request": request_of_run(run, chats=model.tokenizer.chat_template is not None),
         "opening": shown_first(run.model, run.config),
     }
 

@@ -20,11 +20,13 @@ from transformer.checks import (
 from transformer.inference.deadline import CANCELLED, current
 from transformer.inference.fill import Filled
 from transformer.inference.model import Model
+from transformer.inference.prompts import conversation
 from transformer.inference.stream import Stream
 from transformer.runs.batch import Batch
 from transformer.runs.compact_trace import to_device
 from transformer.runs.run import Run
 from transformer.server.experiments import Experiments
+from transformer.server.fields import CHAT, TEXT
 from transformer.server.limits import (
     MAX_CHARACTERS,
     MAX_INTERVENTIONS,
@@ -116,6 +118,9 @@ class Service:
         model = self.model(name)
         check_whole("max_new_tokens", settings.get("max_new_tokens"), 1, MAX_NEW_TOKENS)
         check_interventions(settings.get("interventions", ()))
+        if settings.pop("read_as", TEXT) == CHAT:
+            _, ids = conversation(model, [{"role": "user", "content": check_input(text)}])
+            settings["input_ids"] = ids
         return model.stream(check_input(text), **settings)
 
     def finish(self, stream: Stream) -> Run:
@@ -163,7 +168,8 @@ class Service:
         """A text's sentences, each translated alone as the model learned them, joined; None for
         a single sentence."""
         model = self.model(name)
-        settings.pop("forced_tokens", None)  # they begin the whole text's translation
+        for of_whole_text in ("forced_tokens", "read_as"):
+            settings.pop(of_whole_text, None)
         several = len(model.reader.sentences(text)) > 1
         return model.translate(text, **settings) if several else None
 

@@ -75,10 +75,11 @@ effect(() => {
   if (button) button.ariaPressed = String(isBare);
 });
 
-// Whether the model is a translator of several languages.
+// Whether the model is a translator of several languages, and whether it has a chat template.
 effect(() => {
-  const hasLanguages = Boolean(controls.source_language);
-  globalThis.document?.body.classList.toggle("translates", hasLanguages);
+  const classes = globalThis.document?.body.classList;
+  classes?.toggle("translates", Boolean(controls.source_language));
+  classes?.toggle("chats", Boolean(controls.read_as));
 });
 
 // The buttons of the page's tabs by the tabs' names in links; on a narrow screen some are in a menu,
