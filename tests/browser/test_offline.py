@@ -21,23 +21,25 @@ from transformer.views.drawing import style
 from transformer.views.export import html
 from transformer.views.positions.inputs import input_parts
 
-INKS = """() => [...document.querySelectorAll('.js-plotly-plot')].map(
+INKS = """() => [...document.querySelectorAll('.js-plotly-plot:not(:empty)')].map(
     (box) => box._fullLayout.font.color)"""
-# Of a picture below the run's, whose title begins so.
-CELLS = """([title, trace]) => { const box = [...document.querySelectorAll('#more > details')]
-    .find((one) => one.innerText.startsWith(title)).querySelector('.figure');
-    return box.data[trace].z.map((row) => Array.from(row)); }"""
+# Of a picture by its name.
+CELLS = """([name, trace]) => document.querySelector(`[data-picture="${name}"]`).data[trace].z
+    .map((row) => Array.from(row))"""
 # Whether the large picture hides so many cells, has these numbers, lines, hover labels.
 HIDES = """(count) => document.querySelector('.large').data[0].z
     .flatMap((row) => [...row].filter(Number.isNaN)).length === count"""
 SHOWS = """(rows) => { const z = document.querySelector('.large')?.data?.[0].z;
     return z && rows.every((row, at) => row.every(
         (one, to) => Math.abs((z[at]?.[to] || 0) - one) < 1e-5)); }"""
+MASKS = """(count) => document.querySelector('[data-picture=combined]')?.data?.[0].customdata
+    .flatMap((row) => [...row]).filter(Boolean).length === count"""
 DRAWS = """(count) => document.querySelector('.lines')?.data?.filter(({ mode }) => mode === 'lines')
     .reduce((sum, { x }) => sum + x.length / 3, 0) === count"""
 SAYS = """(labels) => JSON.stringify(labels) === JSON.stringify(document.querySelector('.lines')
     ?.data?.filter(({ customdata }) => customdata).map(({ customdata }) => customdata))"""
-EMPTY = """() => [...document.querySelectorAll('.js-plotly-plot')].filter(
+# Of the open tab; the page empties those of others.
+EMPTY = """() => [...document.querySelectorAll('.tabitem:not([hidden]) .js-plotly-plot')].filter(
     (box) => !box.querySelector('.cartesianlayer .trace, .cartesianlayer image')).length"""
 
 
@@ -63,13 +65,16 @@ def choose(tab: Any, layer: int, head: int) -> None:
     expect(tab.locator(".attention")).not_to_have_attribute("data-rev", revision)
 
 
-def see_all(tab: Any, pictures: str) -> None:
-    """Open those that are closed, and go from one to the next until all are drawn."""
-    for picture in every(tab.locator(pictures)):
-        picture.evaluate("box => { if ('open' in box) box.open = true; box.scrollIntoView(); }")
-        expect(picture.locator(".js-plotly-plot")).to_have_count(1)
-        expect(picture).to_have_attribute("data-rev", re.compile("."))
-        expect(picture).not_to_have_attribute("aria-busy", "true")
+def see_all(tab: Any, name: str) -> None:
+    """Open a tab and all its sections, and go from one picture to the next until all are drawn."""
+    tab.locator(f"[data-tab-id={name}]").click()
+    panel = tab.locator(f"#panel-{name}")
+    for section in every(panel.locator(".section > summary")):
+        section.click()
+    for picture in every(panel.locator(".picture:not([hidden])")):
+        picture.evaluate("box => box.scrollIntoView({ block: 'center' })")
+        expect(picture).to_have_class(re.compile("js-plotly-plot"))
+    expect(panel.locator("[aria-busy]")).to_have_count(0)
 
 
 def test_heads_stages_and_pointer_have_the_runs_numbers(page, scripted):
@@ -91,7 +96,6 @@ def test_heads_stages_and_pointer_have_the_runs_numbers(page, scripted):
     page.mouse.move(*large.evaluate(PLACE, [3, 5]))
     weight = f"{float(record.pattern[0, 1, 5, 3]):.4f}"
     expect(page.locator(".readout [data-field=weight]")).to_have_text(weight)
-    expect(page.locator(".to-arithmetic")).to_be_hidden()  # a view that is not here
     page.mouse.click(*large.evaluate(PLACE, [3, 5]))
     expect(page.locator(".pin-note")).to_contain_text("Esc lets go")
     page.mouse.move(1, 1)
@@ -102,7 +106,7 @@ def test_heads_stages_and_pointer_have_the_runs_numbers(page, scripted):
 def test_a_rows_arithmetic_has_the_numbers_of_python(page, scripted):
     choose(page, 0, 1)
     page.locator("#tokens button.token").nth(scripted.trace_start + 6).click()
-    page.locator("#row > summary").click()
+    page.locator("[data-section=attention_math] > summary").click()
     worked = page.locator(".attention-math[data-site='decoder.0.self'][data-query='6']")
     expect(worked).to_have_attribute("data-head", "1")
     found = row_arithmetic(scripted, "decoder.0.self", 1, 6)
@@ -131,23 +135,24 @@ def test_hostile_text_is_shown_as_text_and_a_token_opens_its_step(page, scripted
     tokens = page.locator("#tokens button.token")
     expect(tokens).to_have_text(list(scripted.labels))
     assert page.title() != "broken"
-    expect(page.locator("main b")).to_have_count(0)
+    expect(page.locator("#tokens b")).to_have_count(0)
     page.wait_for_selector(".large .xtick", state="attached")
     expect(page.locator(".large .xtick text").filter(has_text="<")).not_to_have_count(0)
     tokens.nth(scripted.n_prompt + 1).click()
+    page.locator("[data-tab-id=prediction]").click()
     expect(page.locator("#step")).to_have_value("2")
     expect(page.locator("#candidates tr.chosen")).to_have_count(1)
 
 
 def test_pictures_computed_in_the_page_are_those_of_python(page, scripted):
-    see_all(page, ":is(#masks, #positions) > figure")
-    expect(page.locator(":is(#masks, #positions) .js-plotly-plot")).to_have_count(3)
-    see_all(page, "#more > details")
+    for tab, count in (("masks", 8), ("positions", 6)):
+        see_all(page, tab)
+        expect(page.locator(f"#panel-{tab} .js-plotly-plot")).to_have_count(count)
     matrix = scripted.position_matrices["decoder"].numpy()
     unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
-    similar = np.array(page.evaluate(CELLS, ["Similarity", 0]))
+    similar = np.array(page.evaluate(CELLS, ["similarity", 0]))
     np.testing.assert_allclose(similar, unit @ unit.T, atol=1e-5)
-    entering = np.array(page.evaluate(CELLS, ["What enters", 2]))
+    entering = np.array(page.evaluate(CELLS, ["strips", 2]))
     np.testing.assert_allclose(entering, input_parts(scripted).sum, atol=2e-5)
     inks = page.evaluate(INKS)
     assert len(inks) >= 4
@@ -160,10 +165,10 @@ def test_all_of_a_hostile_search_is_drawn_in_the_dark(browser, tiny_encoder_deco
     html.write(odd, tmp_path / "odd.html")
     with opened_alone(browser, tmp_path / "odd.html", color_scheme="dark") as tab:
         tab.wait_for_selector(".attention[data-rev]")
-        see_all(tab, "#more > details")
+        see_all(tab, "prediction")
         assert tab.evaluate(EMPTY) == 0
         assert set(tab.evaluate(INKS)) == {style.DARK.text}
-        lens = tab.locator("#more > details[data-view=lens]").locator(".figure")
+        lens = tab.locator("[data-picture=lens]")
         lens.scroll_into_view_if_needed()
         tab.mouse.move(*lens.evaluate(PLACE, [4, 0]))
         expect(lens.locator(".hovertext")).to_have_count(1)
@@ -171,6 +176,7 @@ def test_all_of_a_hostile_search_is_drawn_in_the_dark(browser, tiny_encoder_deco
         assert HOSTILE[4] in said
         assert f"\u2068{HOSTILE[0]}" in said
         assert complaints(tab, "html") == []
+        tab.locator("[data-tab-id=attention]").click()
         tab.get_by_role("radio", name="decoder self").click()
         tab.get_by_role("group", name="Source").get_by_role("button").nth(1).hover()
         weights = odd.trace.weights("encoder", "self")[:, 0, :, 1].mean((0, 1))
@@ -188,13 +194,19 @@ def test_each_layer_is_hidden_by_the_mask_of_its_own(browser, tokenizer, tmp_pat
         weights = run.trace["decoder.1.self"].pattern[0, 1].numpy()
         np.testing.assert_allclose(np.nan_to_num(shown(tab)) ** 2, weights, atol=2e-5)  # √ colours
         expect(tab.locator("#summary")).to_have_text("decoder, 2 layers × 2 heads × 16")
-        masks = tab.locator("#masks > *").all_inner_texts()
-        assert ["layer 0" in one for one in masks[-2:]] == [True, False]
         tab.locator(".more-button").click()
         tab.get_by_role("radio", name="heads combined").check()
         tab.get_by_role("radio", name="Rollout").check()
         hidden = int((~flow_allowed(run, "decoder", "rollout")).sum())
         tab.wait_for_function(HIDES, arg=hidden)
+        tab.locator("[data-tab-id=masks]").click()
+        for layer, record in enumerate(run.trace):
+            tab.locator(".pick-layer").first.select_option(str(layer))
+            shown_mask = tab.locator(
+                f".masks[data-site='decoder.{layer}.self'] [data-picture=combined]"
+            )
+            shown_mask.wait_for()
+            tab.wait_for_function(MASKS, arg=int(record.allowed.sum()))
 
 
 def test_lines_and_many_heads_together_are_those_of_python(browser, tiny_encoder_decoder, tmp_path):
@@ -233,7 +245,7 @@ def test_a_batchs_page_shows_the_chosen_text(browser, batch, tmp_path):
         tab.get_by_role("radio", name=batch.texts[1], exact=True).check()
         tab.wait_for_selector(".attention[data-run='1'][data-rev]")
         choose(tab, 1, 1)
-        expect(tab).to_have_url(re.compile("#row=1&site=decoder.1.self&head=1$"))
+        expect(tab).to_have_url(re.compile("#site=decoder.1.self&head=1&row=1$"))
         tokens = tab.locator("#tokens button.token")
         expect(tokens).to_have_text(list(batch[1].labels))
         expected = batch[1].trace["decoder.1.self"].pattern[0, 1].numpy()
@@ -250,17 +262,26 @@ def test_the_reader_chooses_the_language(browser, scripted, scripted_page):
         tab.wait_for_selector(".attention[data-rev]")
         choose(tab, 1, 1)
         for name, title, axis, summary in (
-            ("fr", "Masque : auto-attention du décodeur", "requête (le token qui lit)", "graine 2"),
-            ("en", "Mask: decoder self-attention", "query (the token that reads)", "seed 2"),
+            ("fr", "Masque causal", "requête (le token qui lit)", "graine 2"),
+            ("en", "Causal mask", "query (the token that reads)", "seed 2"),
         ):
             tab.get_by_role("combobox", name=re.compile("^(Language|Langue)$")).select_option(name)
             expect(tab.locator("html")).to_have_attribute("lang", name)
             expect(tab.locator(".attention")).to_have_attribute("data-head", "1")
             expect(tab.locator("#summary")).to_contain_text(f"; {summary}")
             expect(tab.locator(".large .ytitle")).to_have_text(axis)
-            expect(tab.locator("#masks figcaption")).to_have_text(title)
             expect(tab.locator(".stages legend")).to_have_text("Stade" if name == "fr" else "Stage")
             assert complaints(tab, "html") == []
-            names = "; ".join(tab.locator("#more summary").all_inner_texts())
-            assert ("Architecture; " in names, "\u202f: " in names) == (True, name == "fr")
-        assert tab.url.endswith("#site=decoder.1.self&head=1")
+            tab.locator("[data-tab-id=masks]").click()
+            expect(tab.get_by_role("heading", name=title, exact=True)).to_be_visible()
+            tab.locator("[data-tab-id=attention]").click()
+        assert tab.url.endswith("#site=decoder.1.self&head=1&lang=en")
+
+
+def test_what_only_a_network_answers_is_refused_in_a_sentence(browser, scripted_page):
+    with opened_alone(browser, scripted_page) as tab:
+        tab.wait_for_selector(".attention[data-rev]")
+        see_all(tab, "positions")
+        tab.locator(".steps-k").fill("2")
+        tab.locator(".steps-k").press("Enter")
+        expect(tab.get_by_role("alert")).to_contain_text("saved with its network")

@@ -53,7 +53,7 @@ def test_a_page_without_a_server_writes_and_draws_each_tab(
     page.locator(".journey[data-rev]").wait_for()
     page.locator("#generate").click()
     page.locator("#status").get_by_text("tokens in").wait_for()
-    page.evaluate("import('later')")
+    page.evaluate("import('later').then(() => null)")
     page.evaluate("import('page').then((all) => all.modules['web/plots.js'].loadPlotly())")
     context.set_offline(True)  # after the first load it goes on without a network
     page.locator(".all-tools").click()

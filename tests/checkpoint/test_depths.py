@@ -12,7 +12,7 @@ from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import patch_effect
 from transformer.model.sites import sites_of
 from transformer.server.page_models import headline
-from transformer.server.page_runs import kinds_of, windows_of
+from transformer.views.run_facts import kinds_of, windows_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 TEXT, OTHER = "The black cat", "The dog is not"

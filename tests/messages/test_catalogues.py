@@ -17,7 +17,7 @@ from transformer.messages import FOLDER, catalogue, language_names, languages, s
 from transformer.messages.sources import problems, sentences, sources
 from transformer.messages.templates import glossary
 from transformer.server.page_models import model_card
-from transformer.views.export.html import summary
+from transformer.views.export.recorded import summary
 from transformer.views.registry import VIEWS
 
 PATHS = sorted(FOLDER.glob("*.po"))

@@ -10,7 +10,7 @@ from kit.hf_models import made
 import transformer
 from transformer import Batch, Run, from_attention
 from transformer.runs.head_data import head_view
-from transformer.views.export.html import summary
+from transformer.views.export.recorded import stored_answers, summary
 
 TOKENS = ["the", " fox", " said", "\n"]
 
@@ -120,6 +120,7 @@ def test_it_shows_itself_in_a_notebook_and_reads_back_from_disk(tmp_path):
     assert isinstance(run, Run)
     shown = run._repr_html_()
     assert "mine: 2 layers × 3 heads of attention made elsewhere" in shown
+    assert "architecture" not in {name for name, _, _ in stored_answers(run)}
     run.to_npz(tmp_path / "own.npz")
     for again in (transformer.read_npz(tmp_path / "own.npz"), transformer.from_json(run.to_json())):
         assert again.stopped == "given"

@@ -40,7 +40,7 @@ from transformer.views.drawing.style import (
     escape,
     label,
 )
-from transformer.views.export.gallery import gallery
+from transformer.views.export.recorded import stored_answers
 from transformer.views.registry import PICTURES
 
 HERE = Path(__file__).parent
@@ -180,8 +180,9 @@ def clicks() -> list[dict[str, Any]]:
 
 
 def pictures(run: Run) -> list[dict[str, Any]]:
-    """Each picture that an offline page shows."""
-    return [json.loads(one.figure.to_json()) for one in gallery(run)]
+    """Each figure that an offline page holds whole."""
+    answers = [answer for _, _, answer in stored_answers(run)]
+    return [json.loads(one["figure"].to_json()) for one in answers if one.get("figure")]
 
 
 @dataclass(frozen=True, slots=True)

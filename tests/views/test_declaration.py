@@ -20,7 +20,7 @@ from transformer.server.process import place_of
 from transformer.server.resources import answer
 from transformer.server.store import RunStore
 from transformer.views.declaration import picture, view
-from transformer.views.export.gallery import gallery
+from transformer.views.export.recorded import stored_answers
 from transformer.views.parameters import (
     SITE,
     Bool,
@@ -84,8 +84,8 @@ def test_a_new_view_answers_requests_and_is_exported(own_view, run):
     assert '"type":"bar"' in ask({"run": key, "least": 2, "unit": "bytes"})["figure"]
     assert "from 0 to 20; got 21" in ask({"run": key, "least": 21})["error"]
     assert "takes ['least', 'unit']; got 'most'" in ask({"run": key, "most": 1})["error"]
-    drawn = [picture.view for picture in gallery(run)]
-    assert drawn[-2:] == ["own_lengths", "own_letters"]
+    saved = [name for name, _, _ in stored_answers(run)]
+    assert saved[-2:] == ["own_lengths", "own_letters"]
 
 
 def test_a_signature_and_a_docstring_declare_a_view():

@@ -22,8 +22,9 @@ from transformer.messages import say, speaking
 from transformer.tokenizer import MASK
 from transformer.views.declaration import Picture
 from transformer.views.drawing import style
-from transformer.views.export.gallery import gallery
-from transformer.views.registry import PICTURES
+from transformer.views.export.html import SHOWN
+from transformer.views.export.recorded import stored_answers
+from transformer.views.registry import PICTURES, VIEWS
 
 Asked = tuple[Model, Run | Batch]
 BAD = ("<s>", "<b>x", "</script", "w" * 61)
@@ -215,8 +216,8 @@ def test_titles_of_a_saved_page_are_said_in_its_language(items):
         for model, item in items
         if isinstance(item, Run)
     ]
-    names = {one.view for run in runs for one in gallery(run)} | {"positions", "curves"}
-    titles = {PICTURES[name].title for name in names}
-    assert len(titles) >= 10
+    names = {name for run in runs for name, _, _ in stored_answers(run)}
+    titles = {PICTURES[name].title for name in names} | {VIEWS[name].title for name in SHOWN}
+    assert len(titles) > 10
     with speaking("zh"):
         assert [title for title in titles if say(title) == title] == []

@@ -16,9 +16,9 @@ from transformer.lessons.measures import GradingContext, of
 from transformer.runs.head_data import array, head_csv, head_view
 from transformer.views.attention.heatmap import attention_heatmap
 from transformer.views.attention.lines import alignment, alignment_weights, query_lines
-from transformer.views.export.html import _read, heads_of
 from transformer.views.export.notebook import _kind
 from transformer.views.export.packing import Pack
+from transformer.views.export.recorded import _read, heads_of
 from transformer.views.registry import PICTURES
 from transformer.views.runs.attention_difference import attention_difference
 

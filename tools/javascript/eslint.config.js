@@ -42,7 +42,7 @@ const BY_HAND = {
   "browser/worker.js": "hears that a call is cancelled",
   "views/export/exports.js": "saves pictures of every part",
   "views/export/static/open.js": "unpacks the saved page's script",
-  "views/export/static/page.js": "mounts the saved page",
+  "views/export/static/saved.js": "mounts the saved page",
 };
 const UNDECLARED =
   /^(querySelector(All)?|getElementBy\w+|createElement|replaceChildren|replaceWith|append(Child)?|insertBefore|innerHTML|addEventListener|dispatchEvent|setAttribute)$/;

@@ -1,5 +1,5 @@
-// A run that Python has read, from the numbers of its attention that views/export/html.py stores: the questions about
-// attention are answered of it as of a text that was read here.
+// A run that Python has read, from its numbers that views/export/html.py stores: the questions about attention, masks
+// and positions are answered of it as of a text that was read here.
 
 import { headNumbers } from "../web/head_numbers.js";
 import { partsOf } from "./attention.js";
@@ -11,22 +11,28 @@ import { partsOf } from "./attention.js";
 
 class RecordedText {
   /**
-   * @param {Data} facts of the run, with the numbers of each kind of attention
+   * @param {Data} facts of the run
+   * @param {RecordedKind[]} kinds the numbers of each kind of attention
+   * @param {Data} inputs what enters each stack, where positions are added
    * @param {(stored: Stored) => any} flatOf the numbers of a stored array
    */
-  constructor(facts, flatOf) {
+  constructor(facts, kinds, inputs, flatOf) {
+    const { ids, trace_start: start, interventions } = facts;
     this.facts = facts;
+    this.kinds = kinds;
+    this.inputs = inputs;
     this.flatOf = flatOf;
-    this.interventions = facts.interventions.map((/** @type {Data} */ change) => change.is);
+    this.interventions = interventions.map((/** @type {Data} */ change) => change.is);
+    const places = (/** @type {number[]} */ all) => all.map((_, at) => at);
+    this.ids = places(ids.slice(start)); // tokens are named by their places
+    this.source = places(facts.source_labels);
   }
 
   /** @param {SiteName} site @returns {{ kind: RecordedKind, layer: number }} */
   _at(site) {
     const { stack, kind: name, layer } = partsOf(site);
-    const kind = this.facts.kinds.find(
-      (/** @type {RecordedKind} */ one) => one.stack === stack && one.kind === name,
-    );
-    return { kind, layer };
+    const kind = this.kinds.find((one) => one.stack === stack && one.kind === name);
+    return { kind: /** @type {RecordedKind} */ (kind), layer };
   }
 
   /** What is stored of a head, by name. @param {SiteName} site @param {number} head @returns {Record<string, Float32Array>} */
@@ -53,7 +59,22 @@ class RecordedText {
     const { kind, layer } = this._at(site);
     const { queries, weights } = kind.layers[layer];
     const size = queries ? queries.shape[2] : 1;
-    return { scale: size ** -0.5, cap: null, patterns: queries && !weights ? [] : ["recorded"] };
+    const isSelf = kind.kind === "self";
+    return {
+      ...{ scale: size ** -0.5, cap: null, patterns: queries && !weights ? [] : ["recorded"] },
+      causal: isSelf && kind.stack === "decoder",
+      window: (isSelf && this.facts.windows[layer]) || Infinity,
+    };
+  }
+
+  /** The largest difference between the sums and what entered the first layer. @param {StackName} stack */
+  inputDifference(stack) {
+    return this.inputs[stack].difference;
+  }
+
+  /** A token's place among the positions. @param {StackName} _ @param {number} at */
+  positionOf(_, at) {
+    return at;
   }
 
   /** @param {SiteName} site @param {number} head */
@@ -94,26 +115,55 @@ class RecordedText {
 }
 
 /**
- * The run as an `Item`, for the questions about attention.
- * @param {Data} facts of the run, with the numbers of each kind of attention
+ * The run as an `Item`, for the questions about attention, masks and positions.
+ * @param {Data} text a run's facts and numbers
  * @param {Record<string, any>} frames figures without numbers
  * @param {(stored: Stored) => any} flatOf the numbers of a stored array
  * @returns {any}
  */
-export const recordedItem = (facts, frames, flatOf) => {
-  const { n_heads: nHeads, kinds, stack: own, labels, source_labels: source, trace_start } = facts;
+export const recordedItem = (text, frames, flatOf) => {
+  const { run: facts, kinds, lengths, inputs, normalised } = text;
+  const { n_heads: nHeads, stack: own, labels, source_labels: source, trace_start } = facts;
   const layers = kinds.flatMap((/** @type {RecordedKind} */ kind) => kind.layers);
   const read = layers.find((/** @type {Record<string, Stored>} */ layer) => layer.queries);
   const headSize = read ? read.queries.shape[2] : 1;
   const [{ n_layers: nLayers }] = kinds;
-  const rows = kinds.find((/** @type {RecordedKind} */ kind) => kind.stack === own)?.shape[0];
-  const traced = labels.slice(trace_start).slice(0, rows);
+  const traced = labels.slice(trace_start).slice(0, lengths[own]);
   const config = { n_heads: nHeads, n_layers: nLayers, score_cap: null, score_divisor: "d_head" };
+  const windows = facts.windows.map((/** @type {number | null} */ window) => ({
+    window: window ?? Infinity,
+  }));
+  const stacks = Object.fromEntries(
+    facts.stacks.map((/** @type {string} */ stack) => [
+      stack,
+      { layers: windows, ...addedTo(inputs[stack], flatOf) },
+    ]),
+  );
+  const embedded = (/** @type {Data} */ stack, /** @type {number} */ at) => stack.tokens(at);
+  const network = { config, headSize, scoreSize: headSize, stacks, embedded };
+  const recorded = new RecordedText(facts, kinds, inputs, flatOf);
+  recorded.ids.length = traced.length;
   return {
-    model: { network: { config, headSize, scoreSize: headSize }, frames },
-    text: new RecordedText(facts, flatOf),
-    facts,
+    model: { network, frames, config: { norm_embeddings: normalised } },
+    text: recorded,
+    facts: { ...facts, kinds, n_text: lengths },
     start: trace_start,
     labelsOf: (/** @type {string} */ stack) => (stack === own ? traced : source),
+  };
+};
+
+// The vectors of positions and of the read tokens, as a stack of the network has them.
+/** @type {(added: Data | undefined, flatOf: (stored: Stored) => any) => Data} */
+const addedTo = (added, flatOf) => {
+  if (!added) return {};
+  /** @type {(stored: Stored) => (at: number) => Float32Array} */
+  const rowsOf = (stored) => {
+    const [flat, width] = [flatOf(stored), stored.shape[1]];
+    return (at) => flat.subarray(at * width, (at + 1) * width);
+  };
+  return {
+    positions: rowsOf(added.matrix),
+    maxLen: added.matrix.shape[0],
+    tokens: rowsOf(added.token),
   };
 };

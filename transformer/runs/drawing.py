@@ -128,7 +128,7 @@ class Drawable:
         return head_csv(self, site, head, stage=stage, row=row)
 
     def to_html(self: Any, path: str | Path) -> None:
-        """Save one page that works offline, with all texts.
+        """Save the page with the numbers of all texts, which works offline.
 
         Raises OSError if it cannot be written.
         """
@@ -160,7 +160,7 @@ class DrawableRun(Drawable):
     __slots__ = ()
 
     def to_html(self: Any, path: str | Path, model: Model | None = None) -> None:
-        """Save one page that works offline: by default with the run's numbers, about 1 MB and more.
+        """Save the page, which works offline: by default with the run's numbers, 1 MB and more.
 
         model: the run's; its network is in the file too and runs in the browser (`docs/static.md`
         says which do), so that everything can be tried, for as many bytes more as it has weights in

@@ -14,9 +14,10 @@ from transformer.analysis.patching import patch_effect
 from transformer.checks import shortened
 from transformer.interventions.breaks import BREAKS
 from transformer.runs.run import Run
-from transformer.server.page_runs import kinds_of, run_values
+from transformer.server.page_runs import run_values
 from transformer.server.requests import caller
 from transformer.server.service import Languages, Service, check_input
+from transformer.views.run_facts import kinds_of
 
 
 def run_endpoints(service: Service) -> list[Callable[..., Any]]:

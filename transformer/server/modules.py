@@ -259,8 +259,10 @@ def _scripts_of(files: Mapping[str, Asset]) -> dict[str, Script]:
         return files[name].plain.decode()
 
     mounted = [
-        name for name in files if name.endswith(".js") and any(one in read(name) for one in MOUNT)
-    ]
+        name for name in files
+        if name.endswith(".js") and not name.startswith(APART)
+        and any(one in read(name) for one in MOUNT)
+    ]  # fmt: skip
     first = [name for name in (MAIN,) if name in files]
     first += [name for name in mounted if not is_later(name)]
     held = needed_by(*first, read=read)

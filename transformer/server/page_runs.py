@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
@@ -20,14 +19,11 @@ from transformer.checks import check_names
 from transformer.inference import deadline
 from transformer.inference.model import Model
 from transformer.inference.stream import Stream
-from transformer.interventions.descriptions import to_dict, without_padding_mask
+from transformer.interventions.descriptions import without_padding_mask
 from transformer.learning.exercises import EXERCISES
 from transformer.messages import mark, numeral, say, say_n
-from transformer.model.config import ModelConfig
-from transformer.model.positions import POSITIONS
 from transformer.model.sites import Site
 from transformer.runs.batch import Batch
-from transformer.runs.request import method_words
 from transformer.runs.run import Run
 from transformer.server.errors import Busy, RunExpired
 from transformer.server.fields import LANGUAGES, request_of_run, settings_of, shown_first
@@ -37,6 +33,7 @@ from transformer.server.requests import caller, taken, time_limit
 from transformer.server.service import Languages, Service, lines_of
 from transformer.server.trainings import SIGN
 from transformer.tokenizer import Tokenizer
+from transformer.views.run_facts import facts_of, hypotheses_of, kinds_of, windows_of
 
 OF_BATCH = ("model", "lines", "bare", *LANGUAGES)
 # As the store makes them, those of examples too, which another server need not have.
@@ -57,37 +54,11 @@ def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
     name, is_own, _ = run.model.partition(SIGN)
     exercise = EXERCISES.get(name.rpartition("-")[0]) if is_own else None
     return {
+        **facts_of(run),
         "run": key,
-        "model": run.model,
-        "state": "done",
-        "stack": "encoder" if run.config.family == "encoder" else "decoder",
-        "head": run.config.head,
-        "source_labels": list(run.source_labels),
-        "labels": list(run.labels),
-        "ids": list(run.ids),
-        **run.special_positions(),
         "hidden": [at for at, one in enumerate(run.ids) if one == model.tokenizer.mask_id],
         "last_read": model.last_read(run),
-        "n_prompt": run.n_prompt,
-        "probabilities": [step.chosen.probability for step in run.steps],
-        "trace_start": run.trace_start,
-        "kinds": kinds_of(run),
-        "windows": windows_of(run.config),
-        "n_heads": run.config.n_heads,
-        "heads_per_key": run.config.heads_per_key,
-        "stacks": list(dict.fromkeys(stack for stack, _ in run.trace.kinds())),
-        "d_model": run.config.d_model,
-        "is_rotary": POSITIONS[run.config.positions].is_rotary,
-        "biases_scores": run.config.biases_scores,
-        "adds_positions": POSITIONS[run.config.positions].adds,
-        "stopped": run.stopped,
-        "hypotheses": hypotheses_of(run),
-        "text": run.request.text,
         "task": exercise.title if exercise is not None else "",
-        "forced_tokens": list(run.request.forced_tokens),
-        "how": say("only read") if run.stopped == "read" else method_words(run.request, brief=True),
-        "seed": None if run.request.sampling is None else run.request.seed,
-        "interventions": [{"is": to_dict(i), "says": str(i)} for i in run.request.interventions],
         "request": request_of_run(run, chats=model.tokenizer.chat_template is not None),
         "opening": shown_first(run.model, run.config),
     }
@@ -135,18 +106,6 @@ def run_values(run: Run, key: str) -> dict[str, Any]:
     }
 
 
-def hypotheses_of(run: Run) -> list[dict[str, Any]]:
-    """The hypotheses of a beam search, best first; none for another run."""
-    found = run.search
-    return [] if found is None else [
-        {
-            "text": text, "score": one.score, "normalised": one.normalised,
-            "n_tokens": len(one.ids), "ended": one.ended,
-        }
-        for one, text in zip(found.hypotheses, found.texts, strict=True)
-    ]  # fmt: skip
-
-
 def running_facts(stream: Stream, ids: Sequence[int], tokenizer: Tokenizer) -> dict[str, Any]:
     """`run_facts` while tokens are still generated: nothing can be drawn yet. ids: with those of
     the prompt."""
@@ -191,21 +150,6 @@ def example_facts(service: Service, name: str) -> tuple[dict[str, Any], dict[str
     run = run_facts(store.run(run_key), run_key, model)
     run |= {"example": True, "opening": shown_first(name, model.config, example=True)}
     return run, batch_facts(store.batch(batch_key), batch_key) | {"example": True}
-
-
-def windows_of(config: ModelConfig) -> list[int | None]:
-    """The window of each layer's self-attention; None = it reads all."""
-    most = max(config.n_layers, config.output_n_layers)
-    return [config.window_of(layer) for layer in range(most)]
-
-
-def kinds_of(item: Run | Batch) -> list[dict[str, Any]]:
-    """The kinds of attention recorded, each with its number of layers."""
-    count = Counter((site.stack, site.kind) for site in item.trace.sites)
-    return [
-        {"stack": stack, "kind": kind, "n_layers": count[stack, kind]}
-        for stack, kind in item.trace.kinds()
-    ]
 
 
 def outcome(run: Run, seconds: float) -> str:

@@ -20,7 +20,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 from markdown_it import MarkdownIt
 
 from transformer.checks import InvalidRequest, check_choice, check_names
@@ -52,17 +51,16 @@ from transformer.server.store import RUNS
 from transformer.views.declaration import Answer
 from transformer.views.export import MAX_EXPORT_BYTES, file_name
 from transformer.views.export.bundle import bundle, read_module, read_style
+from transformer.views.export.one_file import as_text, filled, opener
 from transformer.views.registry import PICTURES, VIEWS
 
-TEMPLATE = "browser/page/page.html"
 START, WORKER = "browser/page/start.js", "browser/page_worker.js"
-ONE_FILE = "browser/page/one_file.js"  # opens it
+IMPORTS = {PAGE: "page", LATER: "later", START: "start", WORKER: "worker"}  # of scripts
 EVENTS = "browser/page/events.js"  # is no file
 PAGE_STYLE = "browser/page/page.css"
 PLOTLY = "server/static/vendor/plotly-cartesian.min.js"
 SPOKEN = "speak(globalThis.spoken.words);\n"  # in place of a language's sentences
 MOUNTED = re.compile(r'import\("(\w+)"\)\]\).*?modules\["([^"]+)"\]\.(mount[.\w]*)', re.DOTALL)
-HOLE = re.compile(r"/\*(\w+)\*/")
 PROPERTIES = (
     "value", "label", "choices", "lines", "minimum", "maximum", "step", "container", "variant",
     "size", "interactive", "id", "props",
@@ -76,7 +74,6 @@ LEARN = mark(
     "Its page is the same: make run starts it."
 )
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-ALPHABET = bytes(one for one in range(33, 127) if chr(one) not in '<&"')  # safe in a script
 
 
 class Page:
@@ -106,8 +103,8 @@ class Page:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        imports = {"page": PAGE, "later": LATER, "start": START}
-        door = f'<script type="importmap">{json.dumps({"imports": _relative(imports)})}</script>\n'
+        imports = {name: f"./{file}" for file, name in IMPORTS.items()}
+        door = f'<script type="importmap">{json.dumps({"imports": imports})}</script>\n'
         door += f'<link rel="stylesheet" href="{STYLE}">'
         opens = bundle("browser/page/folder.js")
         page = self._page(door, f'<script type="module">\n{opens}</script>')
@@ -138,12 +135,8 @@ class Page:
             )
             files |= self._opening_with(run, at)
         door = f"<style>{files.pop(STYLE).decode()}</style>"
-        texts = {name: _as_text(one) for name, one in files.items()} | self._weights_as_text
-        held = "\n".join(
-            f'<script type="text/plain" data-file="{name}">{text}</script>'
-            for name, text in texts.items()
-        )
-        return self._page(door, f"{held}\n<script>\n{bundle(ONE_FILE)}</script>", typed)
+        texts = {name: as_text(one) for name, one in files.items()} | self._weights_as_text
+        return self._page(door, opener(texts, IMPORTS), typed)
 
     def _opening_with(self, run: Run, head: Mapping[str, str]) -> dict[str, bytes]:
         """The contents of a page that opens with a run, by file."""
@@ -159,7 +152,7 @@ class Page:
     @cached_property
     def _weights_as_text(self) -> dict[str, str]:
         return {
-            name: _as_text(content, is_float16=name.endswith(".safetensors"))
+            name: as_text(content, is_float16=name.endswith(".safetensors"))
             for name, content in self._weights.items()
         }
 
@@ -207,7 +200,7 @@ class Page:
             "door": door,
             "opens": opens,
         }
-        return HOLE.sub(lambda hole: parts.get(hole[1], hole[0]), read_module(TEMPLATE))
+        return filled(parts)
 
     def _parts(
         self, run: Mapping[str, Any] = NOTHING, typed: Mapping[str, Any] = NOTHING
@@ -379,10 +372,6 @@ def _json(value: Any) -> bytes:
     return written(value)[0]
 
 
-def _relative(addresses: Mapping[str, str]) -> dict[str, str]:
-    return {name: f"./{address}" for name, address in addresses.items()}
-
-
 def _settings_of_run(run: Run) -> dict[str, Any]:
     """Values of the page's boxes and settings where a run is shown, by name."""
     return {
@@ -390,21 +379,6 @@ def _settings_of_run(run: Run) -> dict[str, Any]:
         for name, value in request_of_run(run).items()
         if name == "text" or name in SETTINGS
     }
-
-
-def _as_text(content: bytes, is_float16: bool = False) -> str:
-    """gzip as text: 13 bits in two of 91 characters, 23 % more than the bytes (base64: 33 %), after
-    the number of bytes too many that the last bits make. is_float16: all first bytes come before
-    all second ones, of which gzip makes 7 % less."""
-    if is_float16:
-        content = content[::2] + content[1::2]
-    data = _zipped(content)
-    bits = np.unpackbits(np.frombuffer(data, np.uint8))
-    padded = np.pad(bits, (0, -len(bits) % 13)).reshape(-1, 13)
-    whole = padded @ (1 << np.arange(12, -1, -1))
-    letters = np.frombuffer(ALPHABET, np.uint8)
-    text = np.stack([letters[whole // 91], letters[whole % 91]], axis=1).tobytes().decode("ascii")
-    return f"{13 * len(whole) // 8 - len(data)}{text}"
 
 
 def page_maker(service: Service) -> Callable[[Mapping[str, Any]], Answer]:

@@ -20,6 +20,7 @@ from transformer.analysis.masked_token import MaskedToken
 from transformer.analysis.model_queries import ModelQueries
 from transformer.analysis.nearest_tokens import NearestTokens
 from transformer.analysis.patching import PatchEffect
+from transformer.model.positions import POSITIONS
 from transformer.plain_text import COMMON_WORDS
 from transformer.runs.batch import Batch
 from transformer.runs.head_data import sites_of
@@ -59,8 +60,8 @@ def frames_of(
     idea costs, see `breaks.answer_broken`.
     """
     return {
-        **attention_frames(run),
-        **{name: _bare(figure) for name, figure in _figures(models, run, batch)},
+        **recorded_frames(run, batch),
+        **{name: _bare(figure) for name, figure in _figures(models, run)},
         "architecture": answer_architecture(run),
         "broken": answer_broken(models, run.model, measure=measure),
         "teaching": TEACHING.get(run.config.family),
@@ -68,30 +69,33 @@ def frames_of(
     }
 
 
-def attention_frames(run: Run) -> dict[str, Any]:
-    """Of the large picture of attention, by name."""
+def recorded_frames(run: Run, batch: Batch) -> dict[str, Any]:
+    """Of figures whose numbers a run holds, by name: of attention, masks and added positions."""
     stack, kind = run.trace.kinds()[-1]
     return {
         "head": head_frame(TWO, TWO),
         "combined": head_frame(TWO, TWO, combined=True),
         **answer_columns(run, stack=stack, kind=kind),
+        **{name: _bare(figure) for name, figure in _recorded(run, batch)},
     }
 
 
-def _figures(models: ModelQueries, run: Run, batch: Batch) -> Iterator[tuple[str, go.Figure]]:
-    stack, kind = run.trace.kinds()[-1]
-    site = sites_of(run, stack, kind)[0]
+def _recorded(run: Run, batch: Batch) -> Iterator[tuple[str, go.Figure]]:
     yield "mask", mask_heatmap(TWO, TWO, torch.ones(2, 2, dtype=torch.bool).numpy(), "")
     yield "padded", padded_batch(batch)
     here = next(iter(batch.trace.records))
     yield "removed", mask_removed(batch, 0, here, 0, masks_used(batch, here)[-1])
-    yield "difference", attention_difference(run, run, site, 0)
-    if run.position_matrices:
+    if run.position_matrices and POSITIONS[run.config.positions].adds:
         yield "matrix", position_matrix(run)
         yield "similarity", position_similarity(run)
         yield "curves", position_curves(run, [0])
         yield "strips", input_strips(run)
         yield "token", input_token(run)
+
+
+def _figures(models: ModelQueries, run: Run) -> Iterator[tuple[str, go.Figure]]:
+    stack, kind = run.trace.kinds()[-1]
+    yield "difference", attention_difference(run, run, sites_of(run, stack, kind)[0], 0)
     if run.config.head != "tokens":
         return
     near = NearestTokens(position=0, label="", ids=(0,), labels=("",), cosines=(1.0,))

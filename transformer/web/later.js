@@ -1,4 +1,4 @@
-// Says the texts of a saved page, whose data has the calls of Python's `say` and its like in place of their texts:
+// Says the texts of a page without a server, whose data has the calls of Python's `say` and its like in place of their texts:
 // see `said_later` of transformer/messages. A call's arguments may hold others.
 
 import { capital, known, numeral, say, sayN } from "./messages.js";

@@ -3,8 +3,6 @@
 
 import { unpacked, unzipped } from "./packed.js";
 
-const SCRIPTS = ["server/static/page.js", "server/static/later.js", "browser/page/start.js"];
-const WORKER = "browser/page_worker.js";
 const WEIGHTS = /^models\//;
 
 /** @type {(name: string) => string} */
@@ -13,13 +11,21 @@ const textOf = (name) =>
 /** @type {(name: string) => Promise<string>} */
 const decoded = async (name) =>
   new TextDecoder().decode(await unzipped(await unpacked(textOf(name))));
+/** @type {(id: string) => void} */
+const show = (id) => document.getElementById(id)?.removeAttribute("hidden");
 
 const open = async () => {
   /** @type {Map<string, string>} */
   const addresses = new Map();
-  for (const name of [...SCRIPTS, WORKER]) {
-    const script = new Blob([await unpacked(textOf(name))], { type: "text/javascript" });
-    addresses.set(name, URL.createObjectURL(script));
+  /** @type {Record<string, string>} */
+  const imports = {};
+  /** @type {NodeListOf<HTMLElement>} */
+  const scripts = document.querySelectorAll("[data-import]");
+  for (const { dataset, textContent } of scripts) {
+    const script = new Blob([await unpacked(textContent ?? "")], { type: "text/javascript" });
+    const address = URL.createObjectURL(script);
+    addresses.set(String(dataset.file), address);
+    imports[String(dataset.import)] = address;
   }
   const page = /** @type {any} */ (globalThis);
   page.site = {
@@ -33,11 +39,12 @@ const open = async () => {
     document.head.append(Object.assign(document.createElement("script"), given));
   const glossary = JSON.stringify(page.spoken.glossary);
   element({ type: "application/json", id: "glossary", textContent: glossary });
-  const imports = Object.fromEntries(
-    ["page", "later", "start"].map((name, at) => [name, addresses.get(SCRIPTS[at])]),
-  );
   element({ type: "importmap", textContent: JSON.stringify({ imports }) });
-  const start = "start"; // of the map
-  await import(start);
 };
-open();
+const start = "start"; // of the map
+if (typeof DecompressionStream !== "function") show("old-browser");
+else
+  open().then(
+    () => import(start),
+    () => show("damaged"),
+  );

@@ -1,4 +1,4 @@
-// The texts that transformer/server/static_page.py makes of files, for a page that is one file: gzip, 13 bits in two of 91 characters.
+// The texts that transformer/views/export/one_file.py makes of files, for a page that is one file: gzip, 13 bits in two of 91 characters.
 
 const CODES = new Uint8Array(128);
 Array.from({ length: 94 }, (_, at) => at + 33)

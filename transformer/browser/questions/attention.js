@@ -1,6 +1,7 @@
 // The questions about attention, each answered as the Python function of its name (views/attention).
 
 import { flowWeights, packBits } from "../flow.js";
+import { largest } from "../sampling.js";
 import { columnsOf, frameOf, headFrame, matrixOf } from "../frames.js";
 import {
   boundOf,
@@ -20,6 +21,7 @@ import {
  * @typedef {{ stack: string, kind: string, layer: number }} Site
  */
 
+const N_RANKED = 10;
 const MAX_PIXELS = 380_000; // of all small heads together, as analysis/atlas.py
 const [MIN_SIDE, MAX_SIDE] = [24, 64];
 const TOLERANCE = 1e-5; // as analysis/row_arithmetic.py
@@ -155,4 +157,29 @@ const attentionMath = (item, { site, head, query }) => {
   };
 };
 
-export const answers = { atlas, heatmap, flow, attention_math: attentionMath, columns: columnsOf };
+// Which heads read a key at a query, as views/journey/journey.py.
+/** @type {(item: Item, data: Data) => Data} */
+const readers = (item, { stack, kind, query, key }) => {
+  const rowOf = (/** @type {string} */ where, /** @type {number} */ place) =>
+    where === item.facts.stack ? place - item.start : place;
+  const [row, column] = [rowOf(stack, query), rowOf(kind === "cross" ? "encoder" : stack, key)];
+  const { n_heads: nHeads } = item.model.network.config;
+  const weights = sitesOf(item, stack, kind).flatMap((site) => {
+    const isOff = switchedOff(item, site);
+    return Array.from({ length: nHeads }, (_, head) =>
+      isOff.includes(head) ? 0 : item.text.weightsAt(site, head, row)[column],
+    );
+  });
+  const ranked = largest(weights, N_RANKED).filter((at) => weights[at] > 0);
+  return {
+    heads: { [kind]: Float32Array.from(weights) },
+    ranked: ranked.map((at) => ({
+      ...{ stack, kind, layer: Math.floor(at / nHeads), head: at % nHeads, weight: weights[at] },
+    })),
+  };
+};
+
+export const answers = {
+  ...{ atlas, heatmap, flow, readers },
+  ...{ attention_math: attentionMath, columns: columnsOf },
+};

@@ -2,7 +2,7 @@
 
 import { largest, softmax } from "../sampling.js";
 import { Text } from "../text.js";
-import { likeliestOf, named, nameOf, placeOf, siteOf, sitesOf, switchedOff } from "./places.js";
+import { likeliestOf, named, nameOf, placeOf, siteOf, switchedOff } from "./places.js";
 
 /**
  * @typedef {import("../item.js").Item} Item
@@ -11,7 +11,7 @@ import { likeliestOf, named, nameOf, placeOf, siteOf, sitesOf, switchedOff } fro
  * @typedef {{ stack: string, kind: string, layer: number }} Site
  */
 
-const [N_LIKELIEST, N_WITHOUT, N_RANKED, N_WRITTEN] = [10, 5, 10, 8];
+const [N_LIKELIEST, N_WITHOUT, N_WRITTEN] = [10, 5, 8];
 const SENTENCE_ENDS = /[.!?]/;
 
 // The text up to a place with more interventions, kept: the card and the bars ask alike.
@@ -171,25 +171,4 @@ const telling = (item) => {
   return { position, head, leads: lead > 0 };
 };
 
-/** @type {(item: Item, data: Data) => Data} */
-const readers = (item, { stack, kind, query, key }) => {
-  const rowOf = (/** @type {string} */ where, /** @type {number} */ place) =>
-    where === item.facts.stack ? place - item.start : place;
-  const [row, column] = [rowOf(stack, query), rowOf(kind === "cross" ? "encoder" : stack, key)];
-  const { n_heads: nHeads } = item.model.network.config;
-  const weights = sitesOf(item, stack, kind).flatMap((site) => {
-    const isOff = switchedOff(item, site);
-    return Array.from({ length: nHeads }, (_, head) =>
-      isOff.includes(head) ? 0 : item.text.weightsAt(site, head, row)[column],
-    );
-  });
-  const ranked = largest(weights, N_RANKED).filter((at) => weights[at] > 0);
-  return {
-    heads: { [kind]: Float32Array.from(weights) },
-    ranked: ranked.map((at) => ({
-      ...{ stack, kind, layer: Math.floor(at / nHeads), head: at % nHeads, weight: weights[at] },
-    })),
-  };
-};
-
-export const answers = { journey, without_head: withoutHead, continuation, telling, readers };
+export const answers = { journey, without_head: withoutHead, continuation, telling };

@@ -129,20 +129,26 @@ const inputs = (item, data) => {
     Object.assign(trace, { x: Int32Array.from(y, (_, place) => place), y });
   });
   Object.assign(one.layout.meta, { stack, position: chosen, token: labels[chosen] });
-  const difference = Math.max(
-    ...sum.map((row, at) =>
-      row.reduce(
-        (most, value, i) => Math.max(most, Math.abs(value - text.streamAt(0, at, stack)[i])),
-        0,
-      ),
-    ),
-  );
+  const difference =
+    "inputDifference" in text
+      ? /** @type {any} */ (text).inputDifference(stack)
+      : differenceOf(text, stack, sum);
   return {
     ...{ strips, token: one, position: chosen, label: labels[chosen], difference },
     lengths: Object.fromEntries(PARTS.map((name) => [name, meanLength(parts[name])])),
     normalised: Boolean(model.config.norm_embeddings),
   };
 };
+
+// The largest difference between the sums and what entered the first layer.
+/** @type {(text: Text, stack: "encoder" | "decoder", sum: Float32Array[]) => number} */
+const differenceOf = (text, stack, sum) =>
+  Math.max(
+    ...sum.map((row, at) => {
+      const first = text.streamAt(0, at, stack);
+      return row.reduce((most, value, i) => Math.max(most, Math.abs(value - first[i])), 0);
+    }),
+  );
 
 const N_NEAREST = 10;
 /** @type {(item: Item, data: Data) => Data} */

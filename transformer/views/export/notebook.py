@@ -25,6 +25,7 @@ from transformer.runs.head_data import (
 from transformer.runs.run import Run
 from transformer.views.drawing.style import HOVER_CHARACTERS, shorten
 from transformer.views.export import html as pages
+from transformer.views.export import recorded
 from transformer.views.export.bundle import bundle, read_module
 from transformer.views.export.packing import Pack
 
@@ -79,7 +80,7 @@ def _batch(batch: Batch) -> str:
 
 
 def _run(run: Run) -> str:
-    title = f"{escape(run.model)}: {escape(pages.summary(run))}"
+    title = f"{escape(run.model)}: {escape(recorded.summary(run))}"
     frame = (
         f'<iframe title="Attention of every head" sandbox="allow-scripts" height="{HEIGHT}" '
         f'style="width:100%;border:0;background:#fff" srcdoc="{escape(_frame(run))}"></iframe>'

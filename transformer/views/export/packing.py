@@ -1,8 +1,8 @@
 """Plain values and arrays as one compressed text, for a page that carries its own data.
 
-Unpacked by `static/pack.js`. The text is base64 of gzip of: the JSON's length (uint32, little
-endian), the JSON, then all arrays. An array's bytes lie plane by plane (all first bytes, all
-second bytes, ...), because the first bytes of neighbouring numbers are alike and so pack well.
+Unpacked by `static/pack.js`. The bytes are the JSON's length (uint32, little endian), the JSON,
+then all arrays. An array's bytes lie plane by plane (all first bytes, all second bytes, ...),
+because the first bytes of neighbouring numbers are alike and so pack well.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class Pack:
             return {key: self.plain(part) for key, part in value.items()}
         return [self.plain(part) for part in value] if isinstance(value, list) else value
 
-    def text(self, content: dict[str, Any]) -> str:
-        """Pack `content`, which holds the placeholders of `array` and `plain`, with all arrays."""
+    def whole(self, content: dict[str, Any]) -> bytes:
+        """`content`, which holds the placeholders of `array` and `plain`, and all arrays."""
         table = [[kind, len(raw) // int(kind[1:])] for kind, raw in self._arrays]
         whole = {"arrays": table, "content": content}
         header = json.dumps(whole, allow_nan=False, separators=(",", ":")).encode("ascii")
@@ -81,4 +81,8 @@ class Pack:
             np.frombuffer(raw, dtype=np.uint8).reshape(-1, int(kind[1:])).T.tobytes()
             for kind, raw in self._arrays
         )
-        return packed(b"".join([struct.pack("<I", len(header)), header, *planes]))
+        return b"".join([struct.pack("<I", len(header)), header, *planes])
+
+    def text(self, content: dict[str, Any]) -> str:
+        """`whole`, as base64 of gzip."""
+        return packed(self.whole(content))

@@ -22,7 +22,7 @@ export const canUnpack = typeof DecompressionStream === "function";
 
 // The bytes of base64 of gzip.
 /** @type {(text: string) => Promise<ArrayBuffer>} */
-export const gunzip = (text) => {
+const gunzip = (text) => {
   const packed = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).arrayBuffer();
@@ -30,9 +30,8 @@ export const gunzip = (text) => {
 
 // The content; numbers are little endian, as on every machine that runs a browser today. textOf: what becomes of
 // each text in it.
-/** @type {(text: string, textOf?: (text: string) => string) => Promise<any>} */
-export const unpack = async (text, textOf = String) => {
-  const whole = await gunzip(text);
+/** @type {(whole: ArrayBuffer, textOf?: (text: string) => string) => any} */
+export const contentOf = (whole, textOf = String) => {
   const length = new DataView(whole).getUint32(0, true);
   const json = new TextDecoder().decode(new Uint8Array(whole, 4, length));
   const held = JSON.parse(json, (_, value) => (typeof value === "string" ? textOf(value) : value));
@@ -49,6 +48,8 @@ export const unpack = async (text, textOf = String) => {
   });
   return held.content;
 };
+/** @type {(text: string) => Promise<any>} */
+export const unpack = async (text) => contentOf(await gunzip(text));
 
 // The numbers of a stored array, flat.
 /** @type {(stored: Stored) => any} */
@@ -76,41 +77,11 @@ const nested = (flat, [count, ...rest]) => {
   );
 };
 
-/** @type {(a: Flat, b: Flat) => Float32Array} */
-const added = (a, b) => Float32Array.from(a, (one, at) => one + b[at]);
-
-// The cosine between every two rows of a (T, C) matrix.
-/** @type {(matrix: any, shape: number[]) => Float32Array} */
-const cosines = (matrix, [count, size]) => {
-  const rows = Array.from({ length: count }, (_, at) => {
-    const row = Float64Array.from(matrix.subarray(at * size, (at + 1) * size));
-    const length = Math.hypot(...row) || 1;
-    return row.map((x) => x / length);
-  });
-  const found = new Float32Array(count * count);
-  for (let a = 0; a < count; a += 1) {
-    for (let b = 0; b <= a; b += 1) {
-      let sum = 0;
-      for (let at = 0; at < size; at += 1) sum += rows[a][at] * rows[b][at];
-      found[a * count + b] = found[b * count + a] = sum;
-    }
-  }
-  return found;
-};
-
 // A value with the placeholders replaced by the numbers themselves.
 /** @type {(value: any) => any} */
 export const filled = (value) => {
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map(filled);
   if (value.array !== undefined && value.shape) return nested(flatOf(value), value.shape);
-  if (value.sum) {
-    const [one, other] = value.sum;
-    return nested(added(flatOf(one), flatOf(other)), one.shape);
-  }
-  if (value.cosine) {
-    const { shape } = value.cosine;
-    return nested(cosines(flatOf(value.cosine), shape), [shape[0], shape[0]]);
-  }
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, filled(part)]));
 };
