@@ -6,7 +6,9 @@ import pytest
 
 import transformer
 from transformer.checks import InvalidRequest
+from transformer.learning.training import Plan, bundled_recording, train
 from transformer.lessons import all_lessons
+from transformer.lessons.measures import GradingContext
 from transformer.server.fields import REQUEST
 from transformer.server.lessons import shown_by
 from transformer.server.service import Service
@@ -58,33 +60,57 @@ BRAM = "Tiko the bird met a cat named Bram. Tiko and"
 TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
     "prediction.1": (
         [loki("Plim"), loki("Nub"), loki("Hob"), loki("Jat"), loki("Fep", who="dog"),
-         loki("Bram"), {"text": loki("Plim"), "length": 40}],
+         loki("Bram"), {"text": loki("Plim"), "length": 40},
+         "Jim met a bird named Gribo. Then G", loki("Al"), loki("Bo")],
         [(loki("Loki"), "still holds"), (loki("Dorn"), "50"), ("Once upon a", "0"),
          (loki("Plim", "Plim"), ""), (loki("Plim", ""), ""),
          ("Once upon a time a bird said to a dog and the bi", ""),
          (altered(off(3, 4), text=loki("Nub")), "whole one"),
-         ({"model": "fill-in", "text": loki("Nub")}, "model")],
+         ({"model": "fill-in", "text": loki("Nub")}, "model"),
+         ("The sun. The sun. T", "or more"), ("One day, One day, O", "or more"),
+         (loki("Lily"), "or more"), ("The dog and The dog. T", "or more"),
+         ("Sue saw Sue and S", "or more")],
     ),
     "prediction.2": (
-        ["Tom was not happy. Tom was very", "Lemons taste"],
-        [("Once upon a", "or less would count"), ("He was sad because he lost his", "still holds"),
-         ("Water is", "or less"),
+        ["Once upon a time Tom was not happy. Tom was very", "Tom was not happy. Tom was very"],
+        [("Lemons taste", "0.95 or more would count"), ("Once upon a", "or less would count"),
+         ("Once upon a time there was a boy. Tom was very", "or less would count"),
+         ("He was sad because he lost his", "still holds"),
+         ("Water is", "or more"),
          (without("no-residual", text="Tom was not happy. Tom was very"), "whole one")],
     ),
     "tokens.1": (
-        ["A happy Transformer came", "My grandmother loves the hippopotamus"],
-        [("A happy dog came", "5 or more"), ("Transformer", "1 or less"), ("The sun", "5 or more")],
+        ["A happy Transformer came", "My grandmother loves the hippopotamus",
+         "A dog saw a\nhippopotamus", "I like my merry-go-round"],
+        [("A happy dog came", "5 or more"), ("Transformer", "1 or less"), ("The sun", "5 or more"),
+         ("The 123456789", "5 or more"), ("I saw 1234567890 dogs", "5 or more"),
+         ("The ............", "5 or more"), ("Grandmother", "1 or less")],
+    ),
+    "tokens.3": (
+        ["It was hot and cold", "The mom and dad", "I saw a dog and a cat", "He went up and down",
+         "The night was cold and hot", {"text": "It was hot and cold", "length": 9}],
+        [("The big red dog was hot.", "still holds"), ("A big and a small dog", "still holds"),
+         ("The red dog was hot.", "1 or more"), ("hot cold", "1 or more"), ("Hot and cold", ""),
+         ("hot hot hot", "1 or more"), ("It was hot, it was hot", "1 or more"),
+         (altered(off(0, 0), text="It was hot and cold"), "whole one"),
+         ({"model": "fill-in", "text": "It was hot and cold"}, "model")],
     ),
     "tokens.4": (
         [without("no-positions", text="The dog bit the man."),
-         without("no-positions", text="The dog bit the man")],
+         without("no-positions", text="The dog bit the man"),
+         without("no-positions", text="the dog bit the man")],
         [(without("no-positions", text="The man  bit the dog."), "another order"),
          (without("no-positions", text="The man bit the dog"), "another order"),
          (without("no-positions", text="The man bit the dog!"), "another order"),
          (without("no-positions", text="The dog bit the big man."), "another order"),
          (altered(text="The dog bit the man."), "not switched on"),
          (without("no-scale", text="The dog bit the man."), "No positions"),
-         (without("no-positions", text="The dog bit the man.", length=3), "ends by itself")],
+         (without("no-positions", text="The dog bit the man.", length=3), "ends by itself"),
+         (without("no-positions", text="Bit the man the dog."), "would count"),
+         (without("no-positions", text="The dog bit the man.", method="sample", seed=1), "sample"),
+         (without("no-positions", off(0, 1), text="The dog bit the man."), "as well"),
+         (without("no-positions", text="The dog bit the man.", forced_tokens=[5]), "by hand"),
+         (without("no-positions", text="The man was bitten by the dog."), "another order")],
     ),
     "attention.1": (
         [without("no-attention", text="There was a big dog named"),
@@ -92,16 +118,20 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          without("no-attention", text="One day, a big bear met a girl named"),
          without("no-attention", text="A playground had a dinosaur named"),
          without("no-attention", text="Yesterday Grandma found a kitten named", length=20),
-         altered(*ALL_OFF, text="We all saw a dog named")],
+         altered(*ALL_OFF, text="We all saw a dog named"),
+         without("no-attention", text="A dog named")],
         [(without("no-positions", text="There was a little boy named"), "No attention"),
          (without("no-scale", text="There was a little boy named"), "No attention"),
          (without("no-attention"), "still holds"),
-         (without("no-attention", text="There was a little boy named"), "Another one would count"),
+         (without("no-attention", text="There was a little boy named"), "Two different names"),
          (without("no-attention", text="We saw a big boy"), "end with"),
          (without("no-attention", text="We all saw a dog named Max"), "end with"),
          (altered(*ALL_OFF[1:], text="We all saw a dog named"), "No attention"),
          ({"text": "We all saw a dog named"}, "not switched on"),
-         (without("no-attention", off(5, 0), text="We all saw a dog named"), "as well")],
+         (without("no-attention", off(5, 0), text="We all saw a dog named"), "as well"),
+         (without("no-attention", text="named"), "Two different names"),
+         (without("no-attention", text="NAMED"), "Two different names"),
+         (without("no-attention", text="It was named"), "Two different names")],
     ),
     "attention.5": (
         [altered(forbid([31, 12], [31, 24])), altered(forbid([31, 12], [31, 24], layer=None))],
@@ -113,7 +143,10 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          (altered(off(5, 0)), "No cell"),
          (altered(forbid([31, 12], [31, 24]), off(5, 0)), "as well"),
          (altered(forbid([31, 12], [31, 24]), length=1), "write"),
-         (altered(forbid([2, 1], [2, 0]), text="The sun was"), "hold")],
+         (altered(forbid([2, 1], [2, 0]), text="The sun was"), "hold"),
+         (altered(forbid([31, 12], [31, 24]), method="sample", seed=1), "sample"),
+         (altered(forbid([31, 28]), forced_tokens=[269]), "by hand"),
+         (altered(forbid([31, 0])), "still there")],
     ),
     "values.2": (
         [altered(off(4, 2), text=BRAM), altered(off(4, 2), text=BRAM, length=30)],
@@ -132,13 +165,18 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          (altered(off(0, 3), text="The sun was"), "hold"),
          (altered(off(4, 2)), "still there"), (altered(), "No head"),
          (without("no-attention"), "No head"),
-         (altered({**off(3), "heads": None, "part": "mlp_out"}), "No head")],
+         (altered({**off(3), "heads": None, "part": "mlp_out"}), "No head"),
+         (altered(off(0, 3), forced_tokens=[269]), "by hand"),
+         (altered(off(3, 4), method="sample", temperature=2), "sample"),
+         (altered(off(5, 1)), "still there"), (altered(off(3, 4), off(0, 0)), "At most 1")],
     ),
     "stream.2": (
         [without("no-attention"), altered(*ALL_OFF)],
         [(altered(), "not switched on"), (without("no-feed-forward"), "No attention"),
          (without("no-attention", text="Once upon a time there was a"), "end with"),
-         (without("no-attention", text="The sun"), "begin with"), (altered(off(5, 0)), "")],
+         (without("no-attention", text="The sun"), "begin with"), (altered(off(5, 0)), ""),
+         (without("no-attention", text="Once upon a time there was once upon a"), "0.90 or more"),
+         (without("no-attention", text="once upon a time, and once upon a"), "0.90 or more")],
     ),
     "stream.3": (
         [without("no-attention", text="Once upon"), altered(*ALL_OFF, text="Once upon"),
@@ -147,20 +185,28 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          (without("no-scale", text="Once upon"), "No attention"),
          (without("no-attention", text="She wanted to thank"), "still holds"),
          (without("no-attention", text="Once upon a"), "The same would count"),
-         ({"text": "Once upon", "alter": []}, "not switched on")],
+         ({"text": "Once upon", "alter": []}, "not switched on"),
+         (without("no-attention", text="Once"), "4 or more"),
+         (without("no-attention", text="She"), "4 or more"),
+         (without("no-attention", text="Thank"), ""),
+         (without("no-attention", off(1, 1), text="Once upon"), "as well")],
     ),
     "sampling.2": (
         ["She was happy", "The trees"],
         [("The sun", "still holds"), ("Once upon a time", "1 or more"),
          ({"text": "She was happy", "method": "sample"}, "greedy"),
-         ({"text": "She was happy", "length": 10}, "1 or more")],
+         ({"text": "She was happy", "length": 10}, "1 or more"),
+         ({"text": "The sky was blue.", "length": 1}, "1 or more"),
+         ("Once upon a time there was a little girl named Lily.", "")],
     ),
     "sampling.5": (
         [{"forced_tokens": [444]}, {"forced_tokens": [465, 269]}],
         [({"forced_tokens": [465, 416, 745]}, "or less"), ({}, "replaced"),
          ({"forced_tokens": [465]}, "or less"),
          ({"forced_tokens": [444], "length": 5}, "10 or more"),
-         ({"forced_tokens": [444], "text": "The sun"}, "begin with")],
+         ({"forced_tokens": [444], "text": "The sun"}, "begin with"),
+         (altered(*ALL_OFF, forced_tokens=[465, 416, 745]), "whole one"),
+         (altered(off(5, 0), forced_tokens=[444]), "whole one")],
     ),
     "filling.2": (
         ["The little [MASK] [MASK] up to [MASK] [MASK] in the [MASK].",
@@ -177,7 +223,9 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
         [("The little [MASK] swam in the pond.", "would count"),
          ("The little [MASK] is a boy.", "still holds"),
          ("The big [MASK] put on his hat.", "begin"),
-         ("A boy saw the little [MASK] put on his hat.", "begin")],
+         ("A boy saw the little [MASK] put on his hat.", "begin"),
+         ("The little [MASK] played with the boys.", "holds “boys”"),
+         ("The little [MASK] saw her mom with a [MASK].", "")],
     ),
     "filling.5": (
         ["The little [MASK] barked at the man.", "The little [MASK] barked at the car."],
@@ -185,16 +233,22 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          ("The little [MASK] barked at the cat.", "one other word"),
          ("The little [MASK] barked at the bird.", "would count"),
          ("The little [MASK] barked at the [MASK].", "one other word"),
-         ("The [MASK] went to the park.", "one other word")],
+         ("The [MASK] went to the park.", "one other word"),
+         ("The little [MASK] barked at the dogs.", "still holds"),
+         ("The little puppy barked at the cat.", "still holds")],
     ),
     "translation.2": (
         ["I have a small black cat.", "I have a small black car.", "She sees a small black dog.",
-         "They have small black dogs.", "We saw a small black bird."],
+         "They have small black dogs.", "We saw a small black bird.",
+         "My small black cat sleeps."],
         [("The little girl has a black cat.", "would count"), ("The black cat is small.", "count"),
          ("I have a small black dog.", "still holds"),
          ("I have a small cat and a black dog.", "would count"),
          ({"text": "I have a small black cat.", "length": 4}, "write"),
-         (altered(off(2, 2, kind="cross"), text="I have a small black cat."), "whole one")],
+         (altered(off(2, 2, kind="cross"), text="I have a small black cat."), "whole one"),
+         ("The small cat sees the black dog.", "would count"),
+         ("She has a little black car.", "would count"),
+         ({"text": "I have a small black cat.", "forced_tokens": [5]}, "by hand")],
     ),
     "translation.3": (
         [altered(*TWO_LAYERS), altered(*ELEVEN)],
@@ -225,7 +279,9 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          ("She has a green car.", "still there"), ("The green apple is small.", "still there"),
          ("He works in a green house.", "still there"),
          ("She gave him a beautiful green apple.", "still holds"),
-         (altered(*CROSS_OFF, text="He ate a small green apple."), "whole one")],
+         (altered(*CROSS_OFF, text="He ate a small green apple."), "whole one"),
+         ("Green", "green …"), ("The grass is green", "green …"),
+         ({"text": "The green apple is small.", "method": "sample", "seed": 1}, "sample")],
     ),
     "evidence.4": (
         [altered(off(3, 4), text=loki(name)) for name in ("Nub", "Jat", "Hob", "Fep", "Nim")],
@@ -237,6 +293,46 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          (altered(text=loki("Nub")), "No head")],
     ),
 }  # fmt: skip
+
+
+# Of each other step: which answers to the run as it opens are right, and which are wrong.
+# A bare number is that number in a step that asks for one, else the number of the sentence.
+ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
+    "prediction.3": ([17], [1, 3, 16, 18, 27]),
+    "prediction.4": ([{"token": 11}], [{"token": 3}, {"token": 5}, {"token": 0}, {"token": 1}]),
+    "prediction.5": ([4], [1, 3, 5, 0.07, -4]),
+    "tokens.2": ([524288], [524.29, 2048, 256, 524289, 52428, 524.288]),
+    "tokens.5": ([1], [0, 2]),
+    "attention.2": ([1.96, 2, 1.9, 1.95, 2.0], [0.51, 0.67, 1, 67, 1.8, 1.5]),
+    "attention.3": ([0.85, 0.849, 85, 0.84], [0.32, 0.62, 0.5, 0.8, 0.9, 1, 0]),
+    "attention.4": ([8], [6, 7, 5, 13, 0]),
+    "values.1": ([-1.75, -1.76, -1.74], [1.75, -17.5, 0, 20, -1.6]),
+    "values.3": ([32], [256, 8, 31, 0.32]),
+    "values.5": ([{"token": 0}], [{"token": 3}, {"token": 1}, {"token": 9}]),
+    "stream.1": ([524288], [262144, 1024, 786432, 0.5]),
+    "stream.4": ([-0.29, -0.285, -0.3], [0.29, -2.85, 15.46, 0, -0.2]),
+    "stream.5": ([2], [0, 1]),
+    "sampling.1": ([0.095, 0.1, 0.09, 9.5, 9], [0.65, 0.908, 65, 0.2, 0, 0.95]),
+    "sampling.3": ([10], [1, 322, 40, 0.9, 9, 11]),
+    "sampling.4": ([2], [0, 1, 3]),
+    "learning.1": ([3.13, 3.1, 3.14], [3.2, 0.31, 23, 31.3, 1]),
+    "learning.3": ([2], [0, 1]),
+    "learning.4": ([15, 14, 17, 0.15], [26, 1.5, 86, 0, 20]),
+    "opener.1": ([7, 8, 0.07], [10, 74, 99, 0, 0.7]),
+    "filling.1": ([9], [1, 8, 10, 0.2]),
+    "filling.4": ([0], [1, 2]),
+    "translation.1": (
+        [{"token": 2, "stack": "encoder"}],
+        [{"token": 2, "stack": "own"}, {"token": 3, "stack": "encoder"},
+         {"token": 1, "stack": "encoder"}, {"token": 0, "stack": "encoder"}],
+    ),
+    "evidence.1": ([0.46, 0.5, 0.4, 0.55], [1.3, 2.37, -0.46, 0, 0.8]),
+    "evidence.2": ([1], [0, 2]),
+    "evidence.3": ([0.09, 0.1, 0.08, 9], [0.33, 0.29, 0.2, 33, 0]),
+    "evidence.5": ([1], [0, 2]),
+    "evidence.6": ([1], [0, 2, 3]),
+}  # fmt: skip
+KEYS = {"number": "number", "choose": "option"}
 
 
 @pytest.fixture(scope="module")
@@ -264,4 +360,69 @@ def test_runs_are_judged_as_a_teacher_would(service, name):
         fits = not part or any(one in verdict[1] for one in part.split("|"))
         if verdict[0] is not is_right or not fits:
             misjudged.append((change, is_right, verdict))
+    assert not misjudged, misjudged
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers_are_judged_as_a_teacher_would(service, name):
+    lesson, _, number = name.partition(".")
+    step = all_lessons()[lesson]["en"].steps[int(number) - 1]
+    context = shown_by(service, step.state)
+    right, wrong = ANSWERS[name]
+    misjudged = []
+    for answer in (*right, *wrong):
+        given = answer if isinstance(answer, dict) else {KEYS[step.check.kind]: answer}
+        verdict = step.check.grade(context, given)
+        if verdict.right is not (answer in right) or not verdict.says:
+            misjudged.append((answer, verdict))
+    assert not misjudged, misjudged
+
+
+def test_a_question_that_the_shown_text_cannot_answer_says_what_would(service):
+    """No raw error is a verdict: neither a name of Python's nor a range of places."""
+    for name, text in (("evidence.1", "The sun"), ("attention.2", "The sun"), ("attention.4", "A")):
+        lesson, _, number = name.partition(".")
+        step = all_lessons()[lesson]["en"].steps[int(number) - 1]
+        other = {"model": "translate-en-fr"} if name == "attention.2" else {}
+        fields = {name: step.state[name] for name in ("model", "method", "length")}
+        shown = shown_by(service, {**fields, "text": text, **other})
+        with pytest.raises(InvalidRequest, match=r"as the step opened it|only tokens") as refusal:
+            step.check.grade(shown, {"number": 1})
+        assert "must be" not in str(refusal.value)
+
+
+@pytest.mark.slow
+def test_networks_of_the_visitor_are_judged_as_a_teacher_would(service):
+    steep = {"task": "induction", "learning_rate": 0.2, "n_steps": 60, "feed_forward": False}
+    made = {
+        "recorded": bundled_recording("induction"),
+        "steep": [*train(Plan(**steep))][-1], "shallow": [*train(Plan(**steep, n_layers=1))][-1],
+    }  # fmt: skip
+    names = {name: service.own.add("", record.plan.task, record.model()).name
+             for name, record in made.items()}  # fmt: skip
+    misjudged = []
+    for number, network, changes, is_right, part in (
+        (2, "steep", [], True, ""), (2, "recorded", [], False, "0.10 or more"),
+        (2, "shallow", [], False, "2 or more"), (2, "steep", [off(0, 0)], False, "whole one"),
+        (2, "recorded", ALL_OFF[:2], False, ""),
+        (5, "recorded", [], False, "1 or less"), (5, "steep", [], False, "1 or less"),
+        (5, "shallow", [], False, "400 or more"),
+        (6, "recorded", [off(0, 0, 1)], True, ""),
+        (6, "recorded", [off(0, 0)], False, "60 or less"),
+        (6, "recorded", [off(0, 1)], False, "60 or less"), (6, "recorded", [], False, "No head"),
+        (6, "recorded", [off(1, 3)], False, "stay on"), (6, "recorded", [off(1, 0, 1)], False, ""),
+        (6, "recorded", [off(0, 0, 1, 2)], False, "At most 2"),
+        (6, "steep", [off(0, 0, 1)], False, "90 or more"),
+        (6, "shallow", [off(0, 0, 1)], False, "90 or more"),
+    ):  # fmt: skip
+        step = all_lessons()["learning"]["en"].steps[number - 1]
+        run = service.store.run(service.example(names[network])[0])
+        run = service.generate(
+            names[network], run.request.text, max_new_tokens=run.request.max_new_tokens,
+            interventions=[{**one, "heads": [h for h in one["heads"] if h < 4]} for one in changes],
+        )  # fmt: skip
+        verdict = step.check.grade(GradingContext(run=run, models=service.queries), {})
+        if verdict.right is not is_right or part not in verdict.says:
+            misjudged.append((number, network, changes, verdict))
     assert not misjudged, misjudged

@@ -278,7 +278,7 @@ def test_what_can_be_measured_is_what_is_recorded_or_the_network_says(ground, ti
          (chances - without)[first] - (chances - without)[runner_up]),
     ):  # fmt: skip
         assert of(ground, measure, given) == pytest.approx(float(wanted), abs=1e-5), measure
-    with pytest.raises(ValueError, match="head must be a whole number"):
+    with pytest.raises(ValueError, match="lacks the place that this question is about"):
         of(ground, "contribution", silent | {"head": 2})
 
 

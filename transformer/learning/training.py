@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -34,6 +34,7 @@ from transformer.learning.exercises import (
 )
 from transformer.model.blocks import FeedForward
 from transformer.model.config import PRESETS, ModelConfig, preset
+from transformer.model.hooks import Hook
 from transformer.model.network import Transformer
 from transformer.model.transformer import build_transformer
 from transformer.training.recipe import Settings
@@ -50,6 +51,7 @@ SMALL_HEADS: dict[str, dict[str, Any]] = {
     "neox": {"rotary_size": 4},
 }
 RECORDINGS = Path(__file__).parent / "recorded_runs"
+WITHOUT = RECORDINGS / "without.json"  # right answers of networks trained without a part
 CARD = """# {title}
 
 {words} A small network, trained in the page's tab *Learn* in {step} steps; held-out questions
@@ -129,8 +131,8 @@ class Plan:
                     parameter.zero_()
         return network
 
-    def updates(self, network: Transformer) -> Iterator[Update]:
-        """Train the network; yields after each update."""
+    def updates(self, network: Transformer, hooks: Sequence[Hook] = ()) -> Iterator[Update]:
+        """Train the network; yields after each update. hooks: changes that it is trained with."""
         settings = Settings(
             steps=self.n_steps, learning_rate=self.learning_rate, optimizer="muon",
             betas=(0.9, 0.98), weight_decay=0.0, warmup_steps=20, decay_from=0.3, seed=self.seed,
@@ -144,7 +146,7 @@ class Plan:
 
         optimizer = make_optimizer(network.train(), settings)
         padding_id = self.exercise.tokenizer().padding_id
-        return updates(network, optimizer, settings, batches(), padding_id)
+        return updates(network, optimizer, settings, batches(), padding_id, hooks=hooks)
 
 
 # Small, so that all networks of all of them take less than 2 MB.

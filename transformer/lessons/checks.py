@@ -91,9 +91,15 @@ class Best(Check):
             return CheckResult(bool(value) is not self.least, stated(self.of, value))
         values = self._values(context)
         worst, best = sorted((min(values), max(values)), reverse=self.least)
-        if abs(value - best) > self.within * abs(best - worst):
-            return CheckResult(False, stated(self.of, value))
         shown = {"quantity": worded(self.of), "value": written_number(value)}
+        if abs(value - best) > self.within * abs(best - worst):
+            if self.least:
+                return CheckResult(
+                    False, say("{quantity} is {value}; the smallest would count.", **shown)
+                )
+            return CheckResult(
+                False, say("{quantity} is {value}; the largest would count.", **shown)
+            )
         if self.least:
             return CheckResult(True, say("{quantity} is {value}: the least.", **shown))
         return CheckResult(True, say("{quantity} is {value}: the most.", **shown))
@@ -166,12 +172,29 @@ class Number(Check):
         if not is_number(got):
             raise ValueError(f"the answer must be a number; got {shortened(got)}")
         value = self.measured(context)
-        if abs(got - value) <= self.tolerance + 1e-9 or _is_rounded(got, value):
-            return CheckResult(True, stated(self.of, value))
+        readings = [got]
+        if 0 < value <= 1 < got:  # 9.5: 9.5 %
+            readings.append(got / 100)
+        if 0 < got <= 1 < value and "in a hundred" in MEASURES[self.of].words:  # 7 %: 7 of 100
+            readings.append(100 * got)
+        for one in readings:
+            if abs(one - value) <= self.tolerance + 1e-9 or _is_rounded(one, value):
+                return CheckResult(True, stated(self.of, value))
+        values = {"quantity": worded(self.of), "got": written_number(got)}
+        if not self.tolerance:
+            return CheckResult(
+                False,
+                say(
+                    "{quantity} is not {got}; the number itself would count, or rounded.", **values
+                ),
+            )
         return CheckResult(
             False,
-            say("{quantity} is not {got}.", quantity=worded(self.of), got=written_number(got)),
-        )
+            say(
+                "{quantity} is not {got}; a number at most {tolerance} away from it would count.",
+                tolerance=written_number(self.tolerance), **values,
+            ),
+        )  # fmt: skip
 
     def right_answer(self, context: GradingContext) -> Answer | None:
         """The measured number."""
@@ -193,10 +216,14 @@ class Range(Check):
     def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
         """Right if the number is in the range."""
         option = check_whole("answer", answer.get("option"), 0, len(self.bounds))
-        if option != self._best(context):
+        best = self._best(context)
+        if option > best:
             return CheckResult(
-                False,
-                say("{quantity} is in another range on this run.", quantity=worded(self.of)),
+                False, say("{quantity} is smaller on this run.", quantity=worded(self.of))
+            )
+        if option < best:
+            return CheckResult(
+                False, say("{quantity} is larger on this run.", quantity=worded(self.of))
             )
         return CheckResult(True, stated(self.of, self.measured(context)))
 
@@ -212,7 +239,7 @@ class Range(Check):
         return sum(self.measured(context) >= bound for bound in self.bounds)
 
 
-ROUNDED = 0.08  # how far a number in fewer digits may be off, of the measured one
+ROUNDED = 0.05  # how far a number in fewer digits may be off, of the measured one
 
 
 def _is_rounded(got: float, value: float) -> bool:

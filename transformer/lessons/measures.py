@@ -16,7 +16,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import torch
@@ -36,6 +36,10 @@ from transformer.runs.run import Run
 
 Function = Callable[..., float]
 HIDDEN = "[MASK]"
+ELSEWHERE = mark(
+    "The shown text or network lacks the place that this question is about. It can be answered as "
+    "the step opened it: leave the step and come back."
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,12 +89,10 @@ def of(context: GradingContext, name: str, arguments: Mapping[str, Any], **click
     run has none."""
     try:
         return MEASURES[name].measure(context, **counted(context, arguments), **clicked)
-    except InvalidRequest:
-        raise
     except ValueError as error:  # such as a network without this layer
-        raise InvalidRequest(
-            "not_measurable", "this cannot be measured on the shown run: {why}", why=str(error)
-        ) from error
+        if clicked or getattr(error, "code", "out_of_range") != "out_of_range":
+            raise
+        raise InvalidRequest("not_measurable", ELSEWHERE) from error
 
 
 def counted(context: GradingContext, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,23 +165,26 @@ def fewest_pieces(context: GradingContext) -> float:
 
 
 def _pieces(context: GradingContext) -> list[int]:
-    """The number of tokens of each word; a word begins with a space."""
+    """The number of tokens of each word; a word begins after a space, and has no digits."""
     tokenizer, run = context.models.model(context.run.model).tokenizer, context.run
     texts = [tokenizer.text(one) for one in run.ids[: run.n_prompt] if one not in run.special_ids]
     word, words = 0, []
-    for text in texts:
-        word += text.startswith(" ")
+    for before, text in pairwise(["", *texts]):
+        word += text[:1].isspace() or before[-1:].isspace()
         if any(map(str.isalnum, text)):  # a comma belongs to no word
-            words.append(word)
-    return [len([*group]) for _, group in groupby(words)] or [0]
+            words.append((word, text.strip()))
+    pieces = [[text for _, text in group] for _, group in groupby(words, key=lambda one: one[0])]
+    return [len(texts) for texts in pieces if not any(map(str.isdigit, "".join(texts)))] or [0]
 
 
 @measured(mark("the number of times that a sentence is repeated"))
 def repeated_sentences(context: GradingContext) -> float:
-    """How often the most frequent sentence of the generated text is repeated."""
-    written = "".join(step.text for step in context.run.steps)
+    """How often the most frequent sentence of the generated text is repeated; without those that
+    the given text has already."""
+    given, written = context.run.request.text, "".join(step.text for step in context.run.steps)
     sentences = [one.strip() for one in written.split(".") if len(one.split()) > 2]
-    return float(max((sentences.count(one) for one in sentences), default=1) - 1)
+    new = [sentences.count(one) for one in sentences if f"{one}." not in given]
+    return float(max(new, default=1) - 1)
 
 
 @measured("", mark("It says what was changed, where, and what happened."),
@@ -212,6 +217,16 @@ def usual_similarity(context: GradingContext) -> float:
     rows = torch.nn.functional.normalize(_table(context).float(), dim=1)
     n, total = len(rows), rows.sum(dim=0)
     return float((total @ total - n) / (n * (n - 1)))
+
+
+@measured(mark("the number of words whose nearest token is in the text"))
+def near_pairs(context: GradingContext) -> float:
+    """Words of the given text, of one token, whose nearest token by cosine is another of them."""
+    run, table = context.run, torch.nn.functional.normalize(_table(context).float(), dim=1)
+    tokenizer = context.models.model(run.model).tokenizer
+    ids = {one for one in run.ids[: run.n_prompt] if tokenizer.text(one)[1:].isalpha()}
+    nearest = {one: (table @ table[one]).topk(2).indices.tolist() for one in ids}
+    return float(sum(any(n in ids - {one} for n in near) for one, near in nearest.items()))
 
 
 def _table(context: GradingContext) -> torch.Tensor:

@@ -8,7 +8,7 @@ check = {run = {numbers = [{of = "top_probability", token = -1, temperature = 1,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -51,9 +51,9 @@ class OutputCheck(Check):
 
     Of what it says: the generated text, or the tokens found for [MASK]. has, lacks: whole words,
     "*" for any word, "a/b" for either; or "^a", with which it begins. changed: the whole network
-    writes another text. next: its likeliest next token is the "same", or an "other" one. intact:
-    {has, lacks, numbers} of the whole network on the same request. numbers: measures with their
-    arguments, each with `above` or `below`, the least or largest right number.
+    writes another text. next: its likeliest next token is the "same", an "other" one, or another
+    "name". intact: {has, lacks, numbers} of the whole network on the same request. numbers:
+    measures with their arguments, each with `above` or `below`, the least or largest right number.
     """
 
     kind: str = "run"
@@ -88,8 +88,8 @@ class OutputCheck(Check):
             set(self.changes) != {"text", "by"} or self.changes["by"] not in CHANGES
         ):
             raise ValueError(f"changes takes a text, and by: one of {list(CHANGES)}")
-        if self.next not in ("", "same", "other"):
-            raise ValueError(f"next must be “same” or “other”; got {self.next}")
+        if self.next not in ("", *WRONG_NEXT):
+            raise ValueError(f"next must be one of {[*WRONG_NEXT]}; got {self.next}")
         if unknown := set(self.intact) - {"has", "lacks", "numbers"}:
             raise ValueError(f"intact takes has, lacks, numbers; got {sorted(unknown)}")
 
@@ -100,10 +100,10 @@ class OutputCheck(Check):
         for refusal in self._of_output(context):
             return CheckResult(False, refusal)
         says = say("The network says “{text}”.", text=written(context).strip())
+        for number in self.numbers if not self.has else ():
+            says = stated(number["of"], _measured(context, number))
         if self.next:
             says = say("Whole network: “{intact}”. Changed: “{now}”.", **dict(_next_words(context)))
-        for number in self.numbers:
-            says = stated(number["of"], _measured(context, number))
         return CheckResult(True, says)
 
     def _of_request(self, run: Run) -> Iterator[str]:
@@ -121,18 +121,26 @@ class OutputCheck(Check):
         if ending and words_of(text)[-len(ending) :] != ending:
             yield say("The text has to end with “{text}”.", text=self.ends)
         if self.other_than and holds(text, self.other_than):
-            yield say("The text still holds “{text}”: take another one.", text=self.other_than)
+            yield say(
+                "The text still holds “{text}”: take another one.",
+                text=_match(text, self.other_than),
+            )  # fmt: skip
         if self.changes and not _is_changed(text, self.changes["text"], self.changes["by"]):
             yield say(HOW_CHANGED[self.changes["by"]], text=self.changes["text"])
         if self.forced and not run.request.forced_tokens:
             yield say("No token has been replaced yet: click a candidate that was not taken.")
         sampled = "greedy" if run.request.sampling is None else "sample"
         method = "beam" if run.request.beams > 1 else sampled
-        if self.method not in ("", method):
+        wanted = self.method
+        if not wanted and sampled == "sample" and (self.has or self.lacks or self.changed):
+            wanted = "greedy"  # what luck wrote or lost says nothing of the network
+        if wanted not in ("", method):
             yield say(
                 "The tokens were chosen by “{got}”; this step is about “{method}”.",
-                got=say(METHODS[method]), method=say(METHODS[self.method]),
+                got=say(METHODS[method]), method=say(METHODS[wanted]),
             )  # fmt: skip
+        if run.request.forced_tokens and not self.forced:
+            yield say("A token was replaced by hand: press “Write on” to let the network choose.")
         if len(run.steps) < self.tokens and run.stopped != "end":
             yield say(
                 "It wrote new tokens: {n}. It has to write {least}, or a text that ends by itself.",
@@ -146,7 +154,7 @@ class OutputCheck(Check):
         for change in run.request.interventions:
             (asked if self._is_asked(change, run) else others).append(change)
         if not self.breaks and not self.alters:
-            if others and not self.forced:
+            if others:
                 yield say(
                     "The network is changed ({what}); this step is about the whole one.",
                     what=say_list(map(str, others)),
@@ -221,7 +229,8 @@ class OutputCheck(Check):
             yield say("The network says “{text}”, as it does without the change.", text=said)
         if self.next:
             words = _next_words(context)
-            if (words["intact"] == words["now"]) != (self.next == "same"):
+            is_same, are_names = words["intact"] == words["now"], _are_names(words.values())
+            if is_same != (self.next == "same") or (self.next == "name" and not are_names):
                 yield say(WRONG_NEXT[self.next], **dict(words))
         for number in self.numbers:
             yield from _out_of_bounds(context, number)
@@ -267,6 +276,7 @@ HOW_CHANGED = {
 WRONG_NEXT = {
     "same": mark("Whole network: “{intact}”. Changed: “{now}”. The same would count."),
     "other": mark("Whole network: “{intact}”. Changed: “{now}”. Another one would count."),
+    "name": mark("Whole network: “{intact}”. Changed: “{now}”. Two different names would count."),
 }
 
 
@@ -355,6 +365,10 @@ def _next_words(context: GradingContext) -> Mapping[str, str]:
     text_of = context.models.model(run.model).tokenizer.text
     intact, now = (int(values.argmax()) for values in (found.intact, found.intervened))
     return {"intact": text_of(found.ids[intact]).strip(), "now": text_of(found.ids[now]).strip()}
+
+
+def _are_names(words: Iterable[str]) -> bool:
+    return all(word[:1].isupper() and word[1:].islower() for word in words)
 
 
 def _measured(context: GradingContext, number: Mapping[str, Any]) -> float:

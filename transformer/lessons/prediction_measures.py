@@ -30,6 +30,7 @@ from transformer.model.sites import Site
 from transformer.runs.request import Sampling
 from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
+from transformer.tokenizer import Tokenizer
 
 EQUAL = 1e-3  # relative difference of streams that are the same up to rounding
 
@@ -44,6 +45,15 @@ def probability(context: GradingContext, token: int) -> float:
 def top_probability(context: GradingContext, token: int, temperature: float) -> float:
     """The probability of the likeliest token after `token`, at a temperature."""
     return float((_after(context, token) / temperature).softmax(dim=-1).max())
+
+
+@measured(mark("the surest guess within the text"))
+def surest(context: GradingContext) -> float:
+    """The largest probability that any next token gets at a place of the given text."""
+    run, lens = context.run, context.models.with_lens(context.run).lens
+    if lens is None:
+        raise not_measurable("logit lens")
+    return float(lens.probabilities[-1, : run.n_prompt - run.trace_start, 0].max())
 
 
 @measured(mark("the probability beyond the best"))
@@ -62,18 +72,33 @@ def candidate(context: GradingContext, token: int, text: str) -> float:
 @measured(mark("the probability of going on as in a name of the text"))
 def completion(context: GradingContext) -> float:
     """The probability of all next tokens that continue the last, unfinished word of the given text
-    as a name, a word with a capital letter, that the text has before; 0 without such a name."""
-    run = context.run
-    before, start = _last_word(run.request.text)
-    names = {name for name in before if name[0].isupper() and name != start}
-    names = {name for name in names if start and name.startswith(start)}
+    as a name that the text has before; 0 without such a name. A name has a capital letter, also
+    within a sentence, or else is no frequent word."""
+    run, tokenizer = context.run, context.models.model(context.run.model).tokenizer
+    _, start = _last_word(run.request.text)
+    names = {
+        word
+        for word in _names(run.request.text, tokenizer)
+        if start and word.startswith(start) and word != start
+    }
     if not names:
         return 0.0
-    text_of = context.models.model(run.model).tokenizer.text
+    text_of = tokenizer.text
     probabilities = _after(context, run.n_prompt - 1).exp()
     texts = map(text_of, range(len(probabilities)))
     continues = [bool(text) and any(n.startswith(start + text) for n in names) for text in texts]
     return float(probabilities[torch.tensor(continues)].sum())
+
+
+def _names(text: str, tokenizer: Tokenizer) -> set[str]:
+    """Words with a capital letter, within a sentence or else no single token in small letters."""
+    names = set()
+    for match in re.finditer(r"\w+", text):
+        word, before = match[0], text[: match.start()].rstrip()
+        is_within = before[-1:] not in ("", *'.!?"“”')
+        if word[0].isupper() and (is_within or len(tokenizer.encode(f" {word.lower()}")) > 1):
+            names.add(word)
+    return names
 
 
 @measured(mark("the number of names that are completed"))
@@ -241,6 +266,12 @@ def contribution(context: GradingContext, site: str, head: int, token: int) -> f
     if at.stack == "encoder" and context.run.config.family != "encoder":
         raise not_measurable("contribution")
     return float(_contribution(context, token).heads[at.kind][at.layer, head])
+
+
+@measured(mark("the least that a head adds to the token's logit"))
+def least_added(context: GradingContext, token: int) -> float:
+    """The contribution of the head that takes most away."""
+    return float(min(one.min() for one in _contribution(context, token).heads.values()))
 
 
 @measured(mark("what all heads add to the token's logit"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from transformer.checks import check_choice, check_whole
@@ -18,7 +19,7 @@ from transformer.learning.exercises import (
     right_letters,
 )
 from transformer.learning.summary import smoothed
-from transformer.learning.training import BUNDLED, Record, bundled_recording
+from transformer.learning.training import BUNDLED, WITHOUT, Record, bundled_recording
 from transformer.lessons.measures import GradingContext, measured, not_measurable
 from transformer.messages import mark
 from transformer.model.sites import Site
@@ -81,6 +82,15 @@ def recorded_without(context: GradingContext, task: str, unit: str) -> float:
     model, units = record.model(), [one.split(".") for one in unit.split()]
     off = [Ablate("decoder", int(layer), [int(head)]) for layer, head in units]
     return float(n_right(model.network, record.plan.exercise, hooks_of(off, model.config)))
+
+
+@measured(mark("the number of right answers in a hundred"))
+def trained_without(context: GradingContext, task: str, part: str) -> float:
+    """The mean, over three seeds, of right answers of a hundred held-out questions by networks
+    that were trained without a part: "no-residual" and other switches, "heads": with one, ""."""
+    check_choice("task", task, counts := json.loads(WITHOUT.read_text("utf-8")))
+    check_choice("part", part, counts[task])
+    return sum(counts[task][part]) / len(counts[task][part])
 
 
 @measured(mark("this setting of its training"))

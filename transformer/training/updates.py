@@ -54,6 +54,7 @@ def updates(
     add: Callable[[Tensor], Tensor] = lambda values: values,
     before: Callable[[int], None] = lambda step: None,
     stopping: Callable[[], bool] = lambda: False,
+    hooks: Sequence[Hook] = (),
 ) -> Iterator[Update]:
     """Yields after each update; to stop the training, stop iterating.
 
@@ -61,13 +62,14 @@ def updates(
     one of the processes that train together. backward: fills the gradients of a loss, averaged over
     them; add: sums values over them. before: called with the step ahead of each, for a seed where
     the network draws. stopping: whether this process is to stop, asked once a step; the update that
-    all of them make is the last. Raises ValueError where the loss is no longer a number.
+    all of them make is the last. hooks: changes of the network, which it is trained with. Raises
+    ValueError where the loss is no longer a number.
     """
     updated = updated_by(optimizer)
     device, narrow = updated[0].device.type, dtype != torch.float32
     # A hook keeps attention from the fused kernel, whose gradient in bfloat16 on a CPU is slow: a
     # whole training step took 1.1 to 1.3 times as long with it.
-    hooks = [unchanged] if narrow and device == "cpu" else []
+    hooks = hooks or ([unchanged] if narrow and device == "cpu" else [])
     for step, (epoch, index, rows) in zip(range(first, settings.steps), batches, strict=False):
         total = sum(row.n_wanted for row in rows)
         own = rows[rank::n_processes]

@@ -144,13 +144,13 @@ const pictureQuery = (name, data) => {
   return query.length > LONGEST ? null : query;
 };
 
-/** @type {(name: string, data: Record<string, any>) => Promise<any>} */
-const send = async (name, data) => {
+/** @type {(name: string, data: Record<string, any>, aborts?: AbortSignal) => Promise<any>} */
+const send = async (name, data, aborts) => {
   const query = pictureQuery(name, data);
   const headers = { accept: `${ARRAYS}, application/json`, [SESSION]: session };
   const asked =
     query === null
-      ? post(name, data, { headers })
+      ? post(name, data, { headers, signal: aborts })
       : fetch(`resources/${name}${askedIn(query, LANGUAGE)}`, { headers });
   const answer = await asked.catch(() => {
     const says = say("The server did not answer; is it still running?");
@@ -182,10 +182,10 @@ export const answeredHere = (name, data = {}) => {
   return answer && (!isCovered || isCovered(name, data)) ? answer : null;
 };
 
-/** @type {(name: string, data: any) => Promise<any>} */
-const reply = async (name, data) => {
+/** @type {(name: string, data: any, signal?: AbortSignal) => Promise<any>} */
+const reply = async (name, data, aborts) => {
   const here = answeredHere(name, data);
-  if (!here) return fromServer(name, data);
+  if (!here) return fromServer(name, data, aborts);
   try {
     return await here(data);
   } catch (error) {
@@ -201,13 +201,13 @@ const isOfPage = ({ run, other, batch }) =>
   [run, other, batch].some((id) => String(id ?? "").startsWith("browser-"));
 
 // The server's answer to a question; isSilent is set in the Error of a server that does not answer.
-/** @type {(name: string, data: any) => Promise<any>} */
-export const fromServer = async (name, data) => {
+/** @type {(name: string, data: any, signal?: AbortSignal) => Promise<any>} */
+export const fromServer = async (name, data, aborts) => {
   const made = requestsFor(data);
   const giveUp = Date.now() + BUSY_MS;
   for (let times = isOfPage(data) ? 1 : 0; ;) {
     try {
-      return await send(name, times && made ? { ...data, made } : data);
+      return await send(name, times && made ? { ...data, made } : data, aborts);
     } catch (error) {
       const { status, after } = /** @type {any} */ (error);
       const gone = status === GONE;
@@ -223,9 +223,10 @@ export const fromServer = async (name, data) => {
 /** @type {Map<string, Promise<any>>} */
 const pending = new Map();
 // Request an endpoint by name; a refusal becomes an Error with the server's sentence. Identical requests in
-// flight are shared.
-/** @type {(name: string, data: any) => Promise<any>} */
-export const ask = (name, data) => {
+// flight are shared, but not one that its signal may abort.
+/** @type {(name: string, data: any, signal?: AbortSignal) => Promise<any>} */
+export const ask = (name, data, aborts) => {
+  if (aborts) return reply(name, data, aborts);
   const key = `${name} ${JSON.stringify(data)}`;
   const underway = pending.get(key);
   if (underway) return underway;

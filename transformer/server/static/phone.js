@@ -10,6 +10,7 @@ const OVER = 404;
 const MAX_TEXT = 300; // as in server/classes.py
 const AGAIN_MS = 5000; // before a phone asks again that was refused, or could not wait for news
 const HELD_MS = 1000; // an answer in less time was not waited for
+const DEAD_MS = 40_000; // the server answers sooner: the phone slept, and its connection is lost
 
 const place = /** @type {HTMLElement} */ (document.getElementById("phone"));
 const code = place.dataset.code ?? "";
@@ -29,12 +30,34 @@ const WAITING = {
   says: say("Look at the screen: the next question comes here by itself."),
 };
 
+// What is asked, once it is another than what was seen; null for a phone that slept meanwhile.
+/** @type {(seen: number) => Promise<any>} */
+const nextAsked = async (seen) => {
+  const waiting = new AbortController();
+  const timer = setTimeout(() => waiting.abort(), DEAD_MS);
+  const wake = () => document.visibilityState === "visible" && waiting.abort();
+  document.addEventListener("visibilitychange", wake);
+  try {
+    return await ask("class/asked", { code, phone, seen }, waiting.signal);
+  } catch (error) {
+    if (waiting.signal.aborted) return null;
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", wake);
+  }
+};
+
 // Ask over and over what is asked, until the class is over.
 const follow = async (take, tell) => {
   for (let seen = 0; ;) {
     const began = performance.now();
     try {
-      const asked = await ask("class/asked", { code, phone, seen });
+      const asked = await nextAsked(seen);
+      if (!asked) {
+        seen = 0; // answered at once
+        continue;
+      }
       tell("");
       take(asked);
       if (asked.rev === seen && performance.now() - began < HELD_MS) await pause(AGAIN_MS);
