@@ -1,5 +1,8 @@
 """The page without a server: from a folder on a plain web server, and as one file from a disk."""
 
+import threading
+from functools import partial
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +22,11 @@ TABS = {
 
 
 OFF = Ablate("decoder", 0, heads=[0])
+# Waits until the browser has the first model's files, the last that it keeps.
+KEPT = """async () => { for (;;) { await new Promise(done => setTimeout(done, 100));
+    const names = (await caches.keys()).filter(name => name.endsWith(" models"));
+    for (const name of names) { const files = await (await caches.open(name)).keys();
+        if (files.some(({ url }) => url.includes("frames"))) return; } } }"""
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +70,28 @@ def test_a_page_without_a_server_writes_and_draws_each_tab(
         page.locator(f"{part}[data-rev]:not([aria-busy])").first.wait_for()
     expect(page.locator("#status .problem")).to_be_hidden()
     assert complaints == []
+    context.close()
+
+
+def test_the_folder_opens_again_without_a_network(browser: Browser) -> None:
+    directory = str(serving.folder().path)
+    answering = partial(serving.Quiet, directory=directory)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), answering)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.goto(f"http://127.0.0.1:{server.server_address[1]}/")
+    page.evaluate(KEPT)
+    server.shutdown()
+    server.server_close()
+    page.reload()
+    page.locator(".journey[data-rev]").wait_for()
+    page.locator("#generate").click()
+    page.locator("#status").get_by_text("tokens in").wait_for()
+    page.goto(page.url.split("#")[0] + "?__lang=fr")
+    expect(page.locator("html")).to_have_attribute("lang", "fr")
+    page.locator(".journey[data-rev]").wait_for()
     context.close()
 
 

@@ -23,6 +23,7 @@ const unsaid = [
 const BY_HAND = {
   "browser/page/folder.js": "opens the page, before any component",
   "browser/page/one_file.js": "reads its parts, before any component",
+  "browser/page/offline.js": "a service worker",
   "browser/page/layout.js": "tells scripts of a mounted part, as Gradio's page does",
   "browser/page/start.js": "mounts the page",
   "web/part.js": "the hook that hears the whole document",
@@ -41,7 +42,6 @@ const BY_HAND = {
   "server/static/terms.js": "marks words in the texts of others",
   "browser/worker.js": "hears that a call is cancelled",
   "views/export/exports.js": "saves pictures of every part",
-  "views/export/static/open.js": "unpacks the saved page's script",
   "views/export/static/saved.js": "mounts the saved page",
 };
 const UNDECLARED =

@@ -56,6 +56,7 @@ from transformer.views.registry import PICTURES, VIEWS
 
 START, WORKER = "browser/page/start.js", "browser/page_worker.js"
 IMPORTS = {PAGE: "page", LATER: "later", START: "start", WORKER: "worker"}  # of scripts
+OFFLINE = "browser/page/offline.js"
 EVENTS = "browser/page/events.js"  # is no file
 PAGE_STYLE = "browser/page/page.css"
 PLOTLY = "server/static/vendor/plotly-cartesian.min.js"
@@ -109,7 +110,15 @@ class Page:
         opens = bundle("browser/page/folder.js")
         page = self._page(door, f'<script type="module">\n{opens}</script>')
         (folder / "index.html").write_text(page, encoding="utf-8")
+        (folder / "offline.js").write_text(self._offline(page), encoding="utf-8")
         return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+    def _offline(self, page: str) -> str:
+        """The service worker, which keeps all files but weights. page: index.html."""
+        contents = b"".join([page.encode(), *self._files.values()])
+        version = hashlib.sha256(contents).hexdigest()[:16]
+        names = "".join(f", {json.dumps(name)}" for name in self._files)
+        return read_module(OFFLINE).replace(" /*files*/", names).replace("/*version*/", version)
 
     def write_file(self, path: Path) -> int:
         """Write one HTML file; returns its bytes. Raises OSError if writing fails."""

@@ -87,5 +87,8 @@ const laterScripts = "later"; // of the page's import map
 whenIdle(async () => {
   await engine.load(first).catch(() => {});
   await import(laterScripts);
-  whenIdle(() => void loadPlotly().catch(() => {}));
+  whenIdle(async () => {
+    await loadPlotly().catch(() => {});
+    await door.keep?.(Object.keys(site.models[first].files)).catch(() => {}); // a browser may deny it
+  });
 });
