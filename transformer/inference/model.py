@@ -41,7 +41,7 @@ from transformer.inference.prompts import (
     request_for,
     requests_for,
 )
-from transformer.inference.run_builder import batch_of, has_stopped, run_of
+from transformer.inference.run_builder import batch_of, has_stopped, run_of, written
 from transformer.inference.stream import Stream, search
 from transformer.interventions.descriptions import Intervention
 from transformer.model.hooks import HookLike, called
@@ -264,7 +264,7 @@ class Model(LoadedModel):
         if engine is not None and len(requests) * engine.n_bytes <= READ_BYTES:
             return [Stream(model, request).finish() for request in requests]
         return [
-            run_of(model, request, row, steps, ended=True)
+            run_of(model, request, row, written(model, row, steps), ended=True)
             for request, row, steps in zip(
                 requests, prepared, model._steps(requests, prepared), strict=True
             )

@@ -46,9 +46,9 @@ def run_of(
 ) -> Run:
     """A Run of these steps (or of the best hypothesis), with the trace of one pass over it.
 
-    result: of a beam search; a session has then read the prompt alone. hooks: apply the request's
-    interventions. session: generated the steps, if an engine did; it has the trace already, unless
-    the window slid.
+    steps: with their `new_text`, see `Writer`. result: of a beam search; a session has then read
+    the prompt alone. hooks: apply the request's interventions. session: generated the steps, if an
+    engine did; it has the trace already, unless the window slid.
     """
     source, prompt, types = prepared
     tokens = list(result.hypotheses[0].ids) if result else [step.token for step in steps]
@@ -69,7 +69,7 @@ def run_of(
         predicted = logits[0, len(prompt) - 1 :]
     if result and predicted is not None:
         steps = forced_steps(predicted[: len(tokens)], tokens, len(prompt), model.tokenizer.text)
-    writer = Writer(model, () if source else prompt)
+        steps = written(model, prepared, steps)
     return Run(
         model=model.name,
         config=model.config,
@@ -81,7 +81,7 @@ def run_of(
         source_labels=tuple(model.tokenizer.labels(source)),
         special_ids=_special_ids(model, {*source, *ids}),
         text=text_of(model, request, prompt, tokens),
-        steps=tuple(map(writer.written, steps)),
+        steps=tuple(steps),
         stopped=_why_stopped(model, request, tokens, ended),
         trace=trace,
         trace_start=start,
@@ -244,6 +244,14 @@ class Writer:
         raw = self._tokenizer.added(self._ids, [step.token])
         self._ids.append(step.token)
         return dataclasses.replace(step, new_text=self._decoder.decode(raw))
+
+
+def written(
+    model: LoadedModel, prepared: Prepared, steps: Sequence[GenerationStep]
+) -> list[GenerationStep]:
+    """The steps of a text with their `new_text`."""
+    writer = Writer(model, () if prepared.source else prepared.ids)
+    return [*map(writer.written, steps)]
 
 
 def text_of(

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -334,8 +335,14 @@ class Tokenizer:
         return show(self.token_bytes(index))
 
     def labels(self, ids: Iterable[int]) -> list[str]:
-        """`label` for each id."""
-        return [self.label(index) for index in ids]
+        """`label` for each id, made once for all texts."""
+        known = self._shown
+        return [known[at] if at in known else known.setdefault(at, self.label(at)) for at in ids]
+
+    @cached_property
+    def _shown(self) -> dict[int, str]:
+        """Labels by id, as far as they were asked for."""
+        return {}
 
     def _check_texts(self) -> None:
         """Raise ValueError unless a few hard texts survive encoding and decoding."""

@@ -15,11 +15,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from transformer.model.transformer import build_transformer
 
-# Of networks that are not on the CPU: addresses and counts of their weights, and the digest.
+# Of each network, what its weights were (a Fingerprint; not on the CPU, addresses and counts of
+# changes), and their digest.
 _digests: WeakKeyDictionary[nn.Module, tuple[Any, str]] = WeakKeyDictionary()
 _versions = attrgetter("_version")
 _values = methodcaller("values")
@@ -55,7 +57,7 @@ class Fingerprint:
         self._counted = [tensor for tensor in tensors if not tensor.is_inference()]
         self._counts = [*map(_versions, self._counted)]
         self._addresses = [*map(Tensor.data_ptr, tensors)]
-        samples = [_sampled(weight.detach()).numpy() for weight in copied]
+        samples = [_bits(_sampled(weight.detach())) for weight in copied]
         self._samples = [(sample, sample.tobytes()) for sample in samples]
 
     @property
@@ -86,15 +88,16 @@ def digest(network: nn.Module) -> str:
     numbers in each row and column. A change of fewer numbers than a row or a column may be missed,
     and on a GPU, which is not read again for each run, one that PyTorch does not count.
     """
+    before, name = _digests.get(network, (None, ""))
+    if isinstance(before, Fingerprint) and before.same:
+        return name
     weights = [*network.parameters()]
     on_cpu = all(weight.device.type == "cpu" for weight in weights)
     now = [] if on_cpu else [(weight.data_ptr(), weight._version) for weight in weights]
-    before, name = _digests.get(network, (None, ""))
     if on_cpu or before != now:
         numbers = torch.cat([_sampled(weight.detach()).flatten().float() for weight in weights])
         name = hashlib.blake2b(numbers.cpu().numpy().tobytes(), digest_size=8).hexdigest()
-    if not on_cpu:
-        _digests[network] = now, name
+        _digests[network] = Fingerprint(network, weights) if on_cpu else now, name
     return name
 
 
@@ -109,6 +112,11 @@ def _outline(network: nn.Module) -> list[tuple[Any, ...]]:
     types: list[tuple[Any, ...]] = [(name, type(part)) for name, part in network.named_modules()]
     named = network.named_parameters(remove_duplicate=False)
     return types + [(name, parameter.shape) for name, parameter in named]
+
+
+def _bits(sample: Tensor) -> NDArray[Any]:
+    """A view of numbers as NumPy has them, bfloat16 as whole numbers."""
+    return (sample.view(torch.int16) if sample.dtype == torch.bfloat16 else sample).numpy()
 
 
 def _sampled(weight: Tensor) -> Tensor:
