@@ -5,8 +5,8 @@ import { percentText } from "./messages.js";
 import { html, useLayoutEffect, useState } from "./preact.js";
 import { weightAt } from "./text.js";
 
-const LEAST = 0.08; // weights below are not drawn
-const MOST = 4;
+const MIN_WEIGHT = 0.08; // weights below are not drawn
+const MAX_ARCS = 4;
 const ABOVE_PX = 30; // of an arc's control points over the upper token
 const APART_PX = 40; // of two shares on one line
 const LABEL_PX = 46; // of a share
@@ -41,9 +41,9 @@ const arcsOf = (root, { token, reading }) => {
   if (!from) return [];
   const read = Array.from(weights, (_, at) => first + at)
     .map((place) => ({ place, weight: weightAt(reading, place), to: boxOf(root, stack, place) }))
-    .filter(({ place, weight }) => weight >= LEAST && !(isOwn && place === token.index))
+    .filter(({ place, weight }) => weight >= MIN_WEIGHT && !(isOwn && place === token.index))
     .sort((a, b) => b.weight - a.weight)
-    .slice(0, MOST)
+    .slice(0, MAX_ARCS)
     .flatMap(({ weight, to }) => (to ? { weight, to, end: to.x + to.width / 2 } : []));
   /** @type {Arc[]} */
   const arcs = [];
@@ -86,6 +86,7 @@ const downFrom = (to, from, all) => {
 
 // root: the element of the text, see tokens.js. read: the token and its weights. What else is given moves the
 // tokens: the arcs are measured again.
+/** @param {{ root: { current: HTMLElement }, read: any, facts: import("./types").TextFacts, written: number }} props */
 export const Arcs = ({ root, read, facts, written }) => {
   const [arcs, setArcs] = useState(/** @type {Arc[]} */ ([]));
   useLayoutEffect(() => {
@@ -99,6 +100,7 @@ export const Arcs = ({ root, read, facts, written }) => {
       element.removeEventListener("scroll", measure, true);
     };
   }, [read, facts, written]);
+  /** @type {(arc: Arc) => any} */
   const arc = ({ d, width, share, x, y }) => html`<path d=${d} stroke-width=${width} />
     <text x=${x} y=${y}>${share}</text>`;
   return html`<svg class="arcs" aria-hidden="true">${arcs.map(arc)}</svg>`;

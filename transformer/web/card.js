@@ -10,24 +10,13 @@ import { page, nextPaint, reactive } from "./store.js";
 import { Marked } from "./text.js";
 
 /**
- * @typedef {object} CardOf a deck
- * @property {string} title
- * @property {string[]} says its paragraphs
- * @property {string} [look] what to look at
- * @property {boolean} [types] whether the text and the settings stay in sight
- * @property {boolean} [presses] whether the button that generates does, with the bars of what comes next
- * @property {Record<string, string>} state fields of a link; none: the page stays as it is
- * @property {string} [guess] of a lesson: a question before the picture opens
- * @property {string[]} [guesses]
- * @property {number} [guessed] the place of the right one, -1 where none is
- * @property {string} [task] what there is to do
- * @property {string} [check] how that is answered: click (head, token, cell), number, choose, run
- * @property {string[]} [options]
- * @property {{guesses: boolean, options: boolean}} [ordered] which of these keep their order: they are ranges
- * @property {string[]} [hints]
- * @property {string[]} [explains] paragraphs that are shown once it is answered
+ * @typedef {import("./types").CardOf} CardOf
+ * @typedef {import("./types").Deck} Deck
+ * @typedef {import("./types").Answered} Answered
+ * @typedef {import("./types").Answering} Answering
+ * @typedef {Answered & Answering} State
+ * @typedef {Record<string, Answered>} ByCard
  */
-/** @typedef {{ name: string, title: string, cards: CardOf[] }} Deck the tour's name is "" */
 
 // place: of the shown card in its deck, null for none; isChoosing: whether the lessons are listed.
 export const cardState = reactive({
@@ -36,8 +25,9 @@ export const cardState = reactive({
   isChoosing: false,
 });
 
+/** @type {Answered} */
 const NOTHING = {
-  guess: /** @type {number | null} */ (null),
+  guess: null,
   text: "",
   option: null,
   hints: 0,
@@ -46,28 +36,32 @@ const NOTHING = {
   solved: false,
 };
 export const OF_CLASS = -1; // in place of a guess: those of a class's phones
+/** @type {Record<string, number>} */
 const LEAFING = { ArrowRight: 1, ArrowLeft: -1 };
 
 // The guess at a card, the answer to it and the verdict, by the card's name. tell(right, says): set the
 // verdict, right null for none; give({number} or {option}): fill in the form.
-/** @type {(name: string) => any} */
+/** @type {(name: string) => State} */
 export const useAnswers = (name) => {
-  const [all, setAll] = useState(/** @type {any} */ ({}));
-  const of = (known) => known[name] ?? NOTHING;
+  const [all, setAll] = useState(/** @type {ByCard} */ ({}));
+  const of = (/** @type {ByCard} */ known) => known[name] ?? NOTHING;
+  /** @type {Answering["set"]} */
   const set = (change) => setAll((known) => ({ ...known, [name]: { ...of(known), ...change } }));
+  /** @type {Answering["tell"]} */
   const tell = (right, says) =>
     setAll((known) => {
       const solved = of(known).solved || right === true;
       return { ...known, [name]: { ...of(known), right, says, solved } };
     });
+  /** @type {Answering["give"]} */
   const give = ({ number, option }) =>
     set(option === undefined ? { text: String(number ?? "") } : { option });
   return { ...of(all), set, tell, give };
 };
 // Whether a card's picture is still closed, and whether its explanation is open.
-/** @type {(words: any, state: any) => boolean} */
+/** @type {(words: CardOf, state: State) => boolean} */
 export const isGuessing = ({ guess }, state) => Boolean(guess) && state.guess === null;
-/** @type {(words: any, state: any) => boolean} */
+/** @type {(words: CardOf, state: State) => boolean} */
 export const isExplained = (words, state) =>
   !isGuessing(words, state) && (!words.task || state.solved);
 
@@ -75,7 +69,7 @@ export const isExplained = (words, state) =>
 // change.
 /** @type {Map<string, number[]>} */
 const orders = new Map();
-/** @type {(card: string, words: any, of: "guesses" | "options") => number[]} */
+/** @type {(card: string, words: CardOf, of: "guesses" | "options") => number[]} */
 export const inOrder = (card, words, of) => {
   const places = [...(words[of] ?? []).keys()];
   if (words.ordered?.[of]) return places;
@@ -134,8 +128,10 @@ export const useFollowed = (name, kind, grade, isReady) => {
   useLayoutEffect(() => void follow(), kind ? [page.run, page.head, page.query] : []);
 };
 
+/** @typedef {(said: { number?: number, option?: number }) => void} Say */
+/** @param {{ state: State, answer: Say }} props */
 const NumberForm = ({ state, answer }) => {
-  const send = (event) => {
+  const send = (/** @type {Event} */ event) => {
     event.preventDefault();
     const number = numberOf(state.text);
     if (Number.isNaN(number)) state.tell(null, say("Give a number, such as 0.25."));
@@ -143,37 +139,43 @@ const NumberForm = ({ state, answer }) => {
   };
   return html`<form class="card-form" novalidate onSubmit=${send}>
     <label>${say("Your answer:")}${" "}<input type="text" name="answer" inputmode="decimal"
-      value=${state.text} onInput=${({ target }) => state.set({ text: target.value })} /></label>
+      value=${state.text} onInput=${(/** @type {import("./types").ChangeOf} */ { target }) => state.set({ text: target.value })} /></label>
     <button type="submit">${say("Check")}</button>
   </form>`;
 };
+/** @param {{ options: string[], order: number[], chosen: number | null, choose: (at: number) => void }} props */
 const ChoiceForm = ({ options, order, chosen, choose }) => {
-  const one = (at) => html`<label key=${at}><input type="radio" name="answer" value=${at}
+  const one = (
+    /** @type {number} */ at,
+  ) => html`<label key=${at}><input type="radio" name="answer" value=${at}
     checked=${chosen === at} onChange=${() => choose(at)} />${" "}<bdi><${Marked} text=${options[at]} /></bdi></label>`;
   return html`<form class="card-form" novalidate>${order.map(one)}</form>`;
 };
 
 // The guess of the visitor, marked once the step is answered; a class has its own.
+/** @param {{ words: CardOf, state: State }} props */
 const Guessed = ({ words, state }) => {
-  const { guesses, guessed = -1 } = words;
+  const { guesses = [], guessed = -1 } = words;
   const isMarked = guessed >= 0 && isExplained(words, state);
   const right = html`<${Marked} text=${guesses[guessed] ?? ""} />`;
   if (state.guess === OF_CLASS) return null;
-  return html`<p class="card-guessed">${say("Your guess:")} <${Marked} text=${guesses[state.guess]} />${
+  return html`<p class="card-guessed">${say("Your guess:")} <${Marked} text=${guesses[state.guess ?? 0]} />${
     isMarked &&
     (state.guess === guessed ? " ✓" : html` · ${sayWith("right: {guess}", { guess: right })}`)
   }</p>`;
 };
 
+/** @param {{ words: CardOf, name: string, state: State }} props */
 const Guess = ({ words, name, state }) => {
   const { guess, guesses } = words;
-  const choose = (at) => state.set({ guess: at });
+  const choose = (/** @type {number} */ at) => state.set({ guess: at });
   if (!isGuessing(words, state)) return html`<${Guessed} ...${{ words, state }} />`;
   return html`<div class="card-guess"><p class="card-task"><${Marked} text=${guess} /></p>
     <${ChoiceForm} options=${guesses} order=${inOrder(name, words, "guesses")} chosen=${null} choose=${choose} />
     <p class="hint">${say("Guess first: then the picture opens.")}</p></div>`;
 };
 
+/** @param {Pick<State, "right" | "says">} props */
 const Verdict = ({
   right,
   says,
@@ -182,13 +184,14 @@ const Verdict = ({
     right !== null && html`<strong>${right ? say("Right.") : say("Not yet.")}</strong> `
   }${says}</p>`;
 
+/** @param {{ words: CardOf, name: string, kind: string, state: State, answer: Say, solve: () => void, write?: () => void }} props */
 const Check = ({ words, name, kind, state, answer, solve, write }) => {
   const { task, options = [], hints = [] } = words;
   const shown = state.hints;
   const isHint = shown < hints.length;
   const hint = () => state.set({ hints: shown + 1 });
   const order = inOrder(name, words, "options");
-  const choose = (option) => {
+  const choose = (/** @type {number} */ option) => {
     state.give({ option });
     answer({ option });
   };
@@ -199,7 +202,7 @@ const Check = ({ words, name, kind, state, answer, solve, write }) => {
     <${Verdict} ...${state} />
     <ol class="card-hints" aria-live="polite">${hints
       .slice(0, shown)
-      .map((text) => html`<li><${Marked} text=${text} /></li>`)}</ol>
+      .map((/** @type {string} */ text) => html`<li><${Marked} text=${text} /></li>`)}</ol>
     <button type="button" class=${isHint ? "card-hint" : "card-solve"} hidden=${!kind} onClick=${isHint ? hint : solve}>${
       isHint
         ? say("Hint {n} of {count}", { n: shown + 1, count: hints.length + 1 })
@@ -243,7 +246,7 @@ export const Card = ({
     if (isDrawn.current ? lost : focus) title.current.focus({ preventScroll: true });
     isDrawn.current = true;
   }, [deck, place, isGuessing(words, check.state)]);
-  const press = (event) => {
+  const press = (/** @type {import("./types").KeyIn} */ event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("input")) return;
     if (event.key in LEAFING) leaf(LEAFING[event.key]);
     else if (event.key === "Escape") end();
@@ -252,7 +255,7 @@ export const Card = ({
     event.stopPropagation();
   };
   const next = place === count - 1 ? onward : { words: say("Next ›"), go: () => leaf(1) };
-  const paragraph = (text) => html`<p><${Marked} text=${text} /></p>`;
+  const paragraph = (/** @type {string} */ text) => html`<p><${Marked} text=${text} /></p>`;
   return html`<section class=${`card ${check.state.solved ? "solved" : ""}`} aria-label=${say("Guide")}
     data-place=${place} data-deck=${deck} onKeyDown=${press} ref=${root}>
     <p class="card-count"><span class="card-over">${over}</span>${say("{place} of {count}", { place: place + 1, count })}</p>

@@ -53,24 +53,29 @@ export const inPx = (box) =>
 
 // ---- lit cells ----
 
+/** @param {{ name: string, at: Box | false }} props */
 const Band = ({ name, at }) => at && html`<div class=${`band ${name}`} style=${inPx(at)} />`;
 // Bands over a row, a column and the cell where they meet; lit as for Axes; last: {row, column}.
+/** @param {{ frame: Frame, lit: import("./types").LitCell, last: import("./types").Cell }} props */
 export const Bands = ({ frame, lit: { row, column }, last }) => {
-  const there = (place, end) => place !== null && place <= end;
-  const [isRow, isColumn] = [there(row, last.row), there(column, last.column)];
+  const y = row !== null && row <= last.row ? row : null;
+  const x = column !== null && column <= last.column ? column : null;
   return [
-    html`<${Band} name="row" at=${isRow && rangeBox(frame, 0, last.column, row, row)} />`,
-    html`<${Band} name="column" at=${isColumn && rangeBox(frame, column, column, 0, last.row)} />`,
-    html`<${Band} name="cell" at=${isRow && isColumn && rangeBox(frame, column, column, row, row)} />`,
+    html`<${Band} name="row" at=${y !== null && rangeBox(frame, 0, last.column, y, y)} />`,
+    html`<${Band} name="column" at=${x !== null && rangeBox(frame, x, x, 0, last.row)} />`,
+    html`<${Band} name="cell" at=${x !== null && y !== null && rangeBox(frame, x, x, y, y)} />`,
   ];
 };
 
 // ---- by keyboard ----
 
+/** @type {Record<string, number[]>} */
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
+/** @type {(value: number | undefined, last: number) => number} */
 const clamp = (value, last) => Math.min(last, Math.max(0, value ?? 0));
 // The cell that a key moves to, at most the last one; null for any other key.
+/** @type {(key: string, cell: import("./types").Cell, last: import("./types").Cell) => import("./types").Cell | null} */
 const movedCell = (key, { row, column }, last) => {
   if (key === "Home") return { row, column: 0 };
   if (key === "End") return { row, column: last.column };
@@ -81,11 +86,13 @@ const movedCell = (key, { row, column }, last) => {
 
 // Keyboard focus for a grid of buttons: returns the props of the button at a cell. last: see movedCell;
 // walked(cell) is called after a move.
+/** @type {(last: import("./types").Cell, walked: (cell: import("./types").Cell) => void) => (row: number, column: number) => import("./types").Attributes} */
 export const useButtonKeys = (last, walked) => {
   const buttons = useRef(/** @type {Record<string, any>} */ ({}));
   return (row, column) => ({
-    ref: (made) => void (buttons.current[`${row} ${column}`] = made),
-    onKeyDown: (event) => {
+    ref: (/** @type {HTMLElement | null} */ made) =>
+      void (buttons.current[`${row} ${column}`] = made),
+    onKeyDown: (/** @type {import("./types").KeyIn} */ event) => {
       const to = movedCell(event.key, { row, column }, last);
       if (!to) return;
       event.preventDefault();
@@ -99,26 +106,38 @@ export const useButtonKeys = (last, walked) => {
 // which pins the cell, as a click does; Shift and Enter its row, if `rows`. Escape is the page's.
 // last(box): the last {row, column}, or null while nothing is drawn; start(box): where to begin;
 // move(cell, box), pin(cell, box) and leave() follow.
+/**
+ * @typedef {object} Walk
+ * @property {(box: import("./types").Drawn) => import("./types").Cell | null | undefined | false} last
+ * @property {(box: import("./types").Drawn) => Partial<import("./types").LitCell> | null | undefined} start
+ * @property {(cell: import("./types").Cell, box: import("./types").Drawn) => void} move
+ * @property {(cell: import("./types").LitCell, box: import("./types").Drawn) => void} pin
+ * @property {() => void} leave
+ * @property {boolean} [rows]
+ */
+/** @type {(walk: Walk) => import("./types").Attributes} */
 export const useCellKeys = ({ last, start, move, pin, leave, rows = false }) => {
   const at = useRef(/** @type {any} */ (null)); // where the keys are
-  const begin = (box) => {
-    const [cell, end] = [at.current ?? start(box), last(box)];
+  const begin = (/** @type {import("./types").Drawn} */ box) => {
+    const [cell, end] = [at.current ?? start(box), last(box) || { row: 0, column: 0 }];
     return { row: clamp(cell?.row, end.row), column: clamp(cell?.column, end.column) };
   };
+  /** @type {Walk["move"]} */
   const go = (cell, box) => {
     at.current = cell;
     move(cell, box);
   };
-  const press = (event) => {
+  const press = (/** @type {import("./types").KeyIn<import("./types").Drawn>} */ event) => {
     const box = event.currentTarget;
-    if (!last(box) || event.ctrlKey || event.altKey || event.metaKey) return;
+    const end = last(box);
+    if (!end || event.ctrlKey || event.altKey || event.metaKey) return;
     const cell = begin(box);
     if (["Enter", " "].includes(event.key)) {
       at.current = cell;
       if (rows || !event.shiftKey)
         pin(event.shiftKey ? { row: cell.row, column: null } : cell, box);
     } else {
-      const to = movedCell(event.key, cell, last(box));
+      const to = movedCell(event.key, cell, end);
       if (!to) return;
       go(to, box);
     }
@@ -126,7 +145,9 @@ export const useCellKeys = ({ last, start, move, pin, leave, rows = false }) => 
   };
   return {
     onKeyDown: press,
-    onFocus: ({ currentTarget: box }) => {
+    onFocus: (
+      /** @type {FocusEvent & { currentTarget: import("./types").Drawn }} */ { currentTarget: box },
+    ) => {
       if (box.matches(":focus-visible") && last(box)) go(begin(box), box);
     },
     onBlur: () => {
@@ -136,6 +157,7 @@ export const useCellKeys = ({ last, start, move, pin, leave, rows = false }) => 
   };
 };
 
+/** @type {(box: import("./types").Drawn) => import("./types").Cell | null} */
 const lastOf = (box) => {
   const z = box.calcdata?.[0][0].z;
   return z && { row: z.length - 1, column: z[0].length - 1 };
@@ -143,12 +165,15 @@ const lastOf = (box) => {
 
 // Props for a Figure whose cells the keyboard moves over; keys, a click and light(cell) highlight a cell,
 // null none.
+/** @type {(cells: Pick<Walk, "start" | "move"> & { pin: (cell: import("./types").Cell, box: import("./types").Drawn) => void, name: string, keys: string }) => { cells: any, light: (cell: import("./types").LitCell | null) => void }} */
 export const useCells = ({ start, move, pin, name, keys }) => {
   const [lit, light] = useState(/** @type {any} */ (null));
+  /** @type {Walk["move"]} */
   const go = (cell, box) => {
     light(cell);
     move(cell, box);
   };
+  /** @type {(cell: any, box: import("./types").Drawn) => void} */
   const choose = (cell, box) => {
     light(cell);
     pin(cell, box);
@@ -164,9 +189,12 @@ export const useCells = ({ start, move, pin, name, keys }) => {
       ...useCellKeys({ last: lastOf, start, move: go, pin: choose, leave }),
     },
     on: {
-      plotly_click: ({ points }, box) => choose({ row: points[0].y, column: points[0].x }, box),
+      plotly_click: (
+        /** @type {import("./types").Pointed} */ { points },
+        /** @type {import("./types").Drawn} */ box,
+      ) => choose({ row: points[0].y, column: points[0].x }, box),
     },
-    over: (box) =>
+    over: (/** @type {import("./types").Drawn} */ box) =>
       lit &&
       lastOf(box) &&
       html`<${Bands} frame=${drawnFrame(box)} lit=${lit} last=${lastOf(box)} />`,

@@ -8,18 +8,21 @@ import { useEvent } from "./part.js";
 import { page, setQuery } from "./store.js";
 
 // A menu. options: [[value, text], ...].
+/** @param {{ options: import("./types").Choice[], value: any, set: (value: string) => void } & import("./types").Attributes} props */
 export const Select = ({ options, value, set, ...more }) => {
-  const option = ([one, text]) =>
+  const option = (/** @type {import("./types").Choice} */ [one, text]) =>
     html`<option key=${one} value=${one} selected=${String(one) === String(value)}>${text}</option>`;
-  return html`<select ...${more} onChange=${({ target }) => set(target.value)}>${options.map(option)}</select>`;
+  return html`<select ...${more} onChange=${(/** @type {import("./types").ChangeOf<HTMLSelectElement>} */ { target }) => set(target.value)}>${options.map(option)}</select>`;
 };
 
+/** @type {Record<string, string>} */
 const INPUTS = { bool: "checkbox", int: "number", number: "number" };
 // The control of a declared parameter. changed() follows each choice.
+/** @param {{ field: string, declared: import("./types").DeclaredField, fields: Record<string, any>, changed?: () => void }} props */
 export const Control = ({ field, declared, fields, changed = () => {} }) => {
   const { type, title, options, least, most } = declared;
   const value = fields[field];
-  const set = (text) => {
+  const set = (/** @type {string} */ text) => {
     const isEmpty = text === "" && INPUTS[type] === "number";
     fields[field] = isEmpty ? null : valueOf(field, declared, text);
     changed();
@@ -27,9 +30,9 @@ export const Control = ({ field, declared, fields, changed = () => {} }) => {
   const input =
     () => html`<input type=${INPUTS[type] ?? "text"} name=${field} min=${least} max=${most}
     step=${type === "number" ? "any" : undefined} value=${value ?? ""}
-    onChange=${({ target }) => set(target.value)} />`;
+    onChange=${(/** @type {import("./types").ChangeOf} */ { target }) => set(target.value)} />`;
   const box = () => html`<input type=${INPUTS[type]} name=${field} checked=${value}
-    onChange=${({ target }) => set(String(target.checked))} />`;
+    onChange=${(/** @type {import("./types").ChangeOf} */ { target }) => set(String(target.checked))} />`;
   const menu = () => {
     const words = Object.entries(options).map(([one, text]) => [one, say(text)]);
     return html`<${Select} options=${words} value=${value} set=${set} />`;
@@ -39,8 +42,11 @@ export const Control = ({ field, declared, fields, changed = () => {} }) => {
 };
 
 // A row of buttons, one per choice. options: [[value, words, hint?], ...]; value: the chosen one.
+/** @param {{ name: string, title?: string, options: import("./types").Choice[], value: any, set: (value: any) => void, disabled?: boolean } & import("./types").Attributes} props */
 export const Switch = ({ name, title, options, value, set, disabled = false, ...more }) => {
-  const one = ([each, words, hint]) => html`<label title=${hint}>
+  const one = (
+    /** @type {import("./types").Choice} */ [each, words, hint],
+  ) => html`<label title=${hint}>
     <input type="radio" name=${name} value=${each} checked=${each === value} disabled=${disabled}
       onChange=${() => set(each)} /><span>${words}</span>
   </label>`;
@@ -51,7 +57,10 @@ export const Switch = ({ name, title, options, value, set, disabled = false, ...
 
 // One button for each kind of attention, named by `wordsOf`, if there are several; chosen: the index of the
 // chosen one.
+/** @template {import("./store.js").Kind} Kind
+ * @param {{ name: string, kinds: Kind[], chosen: number, choose: (index: number) => void, wordsOf?: (kind: Kind) => string }} props */
 export const KindButtons = ({ name, kinds, chosen, choose, wordsOf = kindOf }) => {
+  /** @type {(kind: Kind, index: number) => any} */
   const one = (kind, index) => html`<button type="button" class="kind" role="radio"
     aria-checked=${String(index === chosen)} onClick=${() => choose(index)}>${wordsOf(kind)}</button>`;
   return html`<div class="kinds" role="radiogroup" aria-label=${name} hidden=${kinds.length < 2}>
@@ -73,11 +82,12 @@ const here = () => (page.query?.stack === page.run.stack ? page.query.index : -1
 export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 // show(place): how far the text is written. Without motion, each press is a step.
+/** @param {{ show: (place: number) => void }} props */
 export const Player = ({ show }) => {
   const isPlaying = page.playing;
-  const setPlaying = (now) => (page.playing = now);
+  const setPlaying = (/** @type {boolean} */ now) => (page.playing = now);
   const isMine = useRef(false); // whether this sets the chosen token
-  const goTo = (place) => {
+  const goTo = (/** @type {number} */ place) => {
     isMine.current = true;
     setQuery({ stack: page.run.stack, index: place });
     isMine.current = false;
@@ -87,11 +97,11 @@ export const Player = ({ show }) => {
     setPlaying(false);
     show(Infinity);
   };
-  const step = (by) => {
+  const step = (/** @type {number} */ by) => {
     const fits = here() >= first() && here() <= last();
     goTo(Math.min(last(), Math.max(first(), fits ? here() + by : first())));
   };
-  const leaf = (by) => {
+  const leaf = (/** @type {number} */ by) => {
     setPlaying(false);
     if (last() >= first()) step(by);
   };

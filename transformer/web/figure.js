@@ -94,8 +94,10 @@ export const tableOf = (box, figure, { numbers, table }) =>
 const [ROWS, COLUMNS] = [24, 12]; // of a page; a table of all cells would freeze the browser
 
 // ‹ the range that is shown ›. inWords({first, last, total}).
+/** @param {{ inWords: (places: { first: number, last: number, total: number }) => string, at: number, size: number, total: number, go: (to: number) => void }} props */
 export const Pager = ({ inWords, at, size, total, go }) => {
   if (!(total > size)) return html`<span class="pager"></span>`;
+  /** @type {(sign: string, name: string, to: number) => any} */
   const button = (sign, name, to) => html`<button type="button" aria-label=${name}
     disabled=${to === at || to >= total} onClick=${() => go(to)}>${sign}</button>`;
   const range = inWords({ first: at, last: Math.min(at + size, total) - 1, total });
@@ -104,9 +106,12 @@ export const Pager = ({ inWords, at, size, total, go }) => {
   </span>`;
 };
 
+/** @param {{ content: Table, top: number, left: number }} props */
 const Page = ({ content: { rows, columns, value, corner }, top, left }) => {
   const across = columns.slice(left, left + COLUMNS);
-  const cells = (row) => across.map((_, at) => html`<td>${value(row, left + at)}</td>`);
+  const cells = (/** @type {number} */ row) =>
+    across.map((_, at) => html`<td>${value(row, left + at)}</td>`);
+  /** @type {(name: string, at: number) => any} */
   const line = (name, at) => html`<tr><th scope="row">${name}</th>${cells(top + at)}</tr>`;
   return html`<table translate=${false}>
     <thead><tr><th scope="col">${corner}</th>${across.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
@@ -115,21 +120,23 @@ const Page = ({ content: { rows, columns, value, corner }, top, left }) => {
 };
 
 // content: {rows, columns, value(row, column), corner}, or null for a picture without a table.
+/** @param {{ content: Table | null, hidden?: boolean }} props */
 const NumberTable = ({ content, hidden = false }) => {
   const [open, setOpen] = useState(false);
   const [[top, left], go] = useState([0, 0]);
   useLayoutEffect(() => go([0, 0]), [content]);
   if (!content) return null;
   const shown = () => html`<div class="table-head">
-    <${Pager} at=${top} size=${ROWS} total=${content.rows.length} go=${(to) => go([to, left])}
-      inWords=${(places) => say("rows {first} to {last} of {total}", places)} />
-    <${Pager} at=${left} size=${COLUMNS} total=${content.columns.length} go=${(to) => go([top, to])}
-      inWords=${(places) => say("columns {first} to {last} of {total}", places)} />
+    <${Pager} at=${top} size=${ROWS} total=${content.rows.length} go=${(/** @type {number} */ to) => go([to, left])}
+      inWords=${(/** @type {any} */ places) => say("rows {first} to {last} of {total}", places)} />
+    <${Pager} at=${left} size=${COLUMNS} total=${content.columns.length} go=${(/** @type {number} */ to) => go([top, to])}
+      inWords=${(/** @type {any} */ places) => say("columns {first} to {last} of {total}", places)} />
   </div>
   <div class="wide" tabindex="0" role="region" aria-label=${say("Numbers of the picture")}>
     <${Page} ...${{ content, top, left }} />
   </div>`;
-  const toggle = ({ target }) => setOpen(target.open);
+  const toggle = (/** @type {import("./types").ChangeOf<HTMLDetailsElement>} */ { target }) =>
+    setOpen(target.open);
   return html`<details class="as-table" hidden=${hidden} onToggle=${toggle}>
     <summary title=${say("Numbers as a table")}>123</summary>${open && shown()}
   </details>`;

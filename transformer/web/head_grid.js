@@ -8,7 +8,7 @@ import { html, useLayoutEffect, useMemo, useRef } from "./preact.js";
 import { headName } from "./sites.js";
 import { page } from "./store.js";
 
-const FEW = 256; // heads: more canvases than this take a second to paint anew
+const MAX_CANVASES = 256; // heads: more canvases than this take a second to paint anew
 export const MANY = 16; // layers or heads: with more, they are grouped
 const LAYERS_APART = 8;
 const NUMBERS_APART = 4;
@@ -65,6 +65,7 @@ const wordsOf = ({ shape, pixels, masked }, place) => {
   return words;
 };
 // One head of an atlas, a pixel a cell.
+/** @param {{ atlas: Atlas, place: number } & import("./types").Attributes} props */
 export const SmallHead = ({ atlas, place, ...attributes }) => {
   const canvas = useRef(/** @type {any} */ (null));
   useLayoutEffect(
@@ -94,6 +95,7 @@ const allInOne = (atlas) => {
 // ---- the grid ----
 
 // The number of a row; a bracket beside it joins the heads that share their keys.
+/** @param {{ head: number, share: number }} props */
 const HeadNumber = ({ head, share }) => {
   const joined = share > 1 && [
     "joined",
@@ -105,6 +107,9 @@ const HeadNumber = ({ head, share }) => {
   return html`<span class=${look} title=${title || undefined}>${head}</span>`;
 };
 
+/**
+ * @param {import("./types").HeadProps} props
+ */
 const Head = ({
   atlas,
   layer,
@@ -120,10 +125,11 @@ const Head = ({
 }) => {
   const [nLayers, nHeads] = atlas.shape;
   const known = knownName(capital(headName({ layer, head })), isAblated);
+  /** @type {(place: number, count: number) => string} */
   const at = (place, count) => `${(100 * place) / Math.max(1, count - 1)}%`;
   const backgroundPosition = `${at(head, nHeads)} ${at(layer, nLayers)}`;
   const picture =
-    nLayers * nHeads > FEW
+    nLayers * nHeads > MAX_CANVASES
       ? html`<span class="small" style=${{ backgroundPosition }} />`
       : html`<${SmallHead} class="small" atlas=${atlas} place=${layer * nHeads + head} />`;
   const look = ["head", isAblated && "ablated", sign && "signed", apart].filter(Boolean).join(" ");
@@ -134,9 +140,11 @@ const Head = ({
 };
 
 // Scroll the grid, never the page.
+/** @type {(grid: any, button: HTMLElement) => void} */
 const bringIntoView = (grid, button) => {
   const [inside, around] = [button, grid].map((one) => one.getBoundingClientRect());
   const { offsetWidth: left, offsetHeight: top } = grid.firstElementChild;
+  /** @type {(from: number, to: number, least: number, most: number) => number} */
   const by = (from, to, least, most) => Math.min(0, from - least) + Math.max(0, to - most);
   grid.scrollBy(
     by(inside.left, inside.right, around.left + left + EDGE, around.right - EDGE),
@@ -148,7 +156,7 @@ const bringIntoView = (grid, button) => {
  * atlas: see Atlas. chosen: {layer, head}, or null. choose(layer, head) follows a click, press(layer,
  * head) as a finger or a button goes down. isAblated(layer, head): whether it is crossed out. signs:
  * [{layer, head, sign, label}] of heads that carry one. share: how many heads read the same keys.
- * @param {Record<string, any>} props
+ * @param {import("./types").HeadGridProps} props
  */
 export const HeadGrid = ({
   atlas,
@@ -165,7 +173,10 @@ export const HeadGrid = ({
   const draws = useRef(0);
   const rev = useMemo(() => (draws.current += 1), [atlas]);
   const [nLayers, nHeads, nQueries, nKeys] = atlas.shape;
-  const all = useMemo(() => (nLayers * nHeads > FEW ? allInOne(atlas) : ""), [atlas, page.dark]);
+  const all = useMemo(
+    () => (nLayers * nHeads > MAX_CANVASES ? allInOne(atlas) : ""),
+    [atlas, page.dark],
+  );
   const place = chosen ? chosen.head * nLayers + chosen.layer : -1; // of its button
   const isMany = Math.max(nLayers, nHeads) > MANY;
   const last = { row: nHeads - 1, column: nLayers - 1 };
@@ -186,15 +197,16 @@ export const HeadGrid = ({
     attributes.class,
   ];
   const style = { "--heads": nHeads, "--layers": nLayers, "--all-heads": all || undefined };
-  const apartAt = (layer) =>
+  const apartAt = (/** @type {number} */ layer) =>
     nLayers > MANY && layer > 0 && layer % LAYERS_APART === 0 ? "apart" : "";
-  const layerNumber = (layer) => {
+  const layerNumber = (/** @type {number} */ layer) => {
     const minor = nLayers > MANY && layer % NUMBERS_APART > 0 && "minor";
     const named = ["number across", apartAt(layer), minor].filter(Boolean).join(" ");
     return html`<span class=${named}>${layer}</span>`;
   };
+  /** @type {(_: any, head: number) => any} */
   const row = (_, head) => {
-    const one = (layer) => {
+    const one = (/** @type {number} */ layer) => {
       const at = head * nLayers + layer;
       const signed = signs.find((each) => each.layer === layer && each.head === head && each.sign);
       return html`<${Head} isChosen=${at === place} isStop=${at === Math.max(0, place)}

@@ -21,7 +21,7 @@ import { html, useMemo, useState } from "./preact.js";
 /** @typedef {import("./head_numbers.js").Part} Part */
 /** @typedef {{stage: string, scale: string, range: string}} Look stage: "scores", "masked" or "weights"; scale, range: of weights, "linear", "sqrt" or "log" and "fixed" or "own" */
 
-const MOST = 640; // cells along a side that are drawn
+const MAX_CELLS = 640; // cells along a side that are drawn
 const BESIDE = 0.25; // of the visible range, also drawn at each side, for dragging
 
 // ---- which cells ----
@@ -45,7 +45,7 @@ const widened = ([from, to], count, step) => {
 /** @type {(down: number, across: number, ranges?: {x: number[], y: number[]}) => Part} */
 export const partOf = (down, across, ranges) => {
   const [y, x] = [seen(ranges?.y, down), seen(ranges?.x, across)];
-  const step = Math.max(1, Math.ceil(Math.max(y[1] - y[0], x[1] - x[0]) / MOST));
+  const step = Math.max(1, Math.ceil(Math.max(y[1] - y[0], x[1] - x[0]) / MAX_CELLS));
   const [[top, bottom], [left, right]] = [widened(y, down, step), widened(x, across, step)];
   return { top, left, down: bottom - top, across: right - left, step };
 };
@@ -131,7 +131,7 @@ export const cellsOf = (numbers, { stage, scale }, template) => {
  * is called; keys: the id of a text about its keyboard. room(box): see squareCells. lit: {row, column}, either
  * null. start(): the chosen cell, where the keyboard begins, or null. over(cell, byKeys): a cell is pointed
  * at, null for none; pin(cell, byKeys): one was clicked, or with column null a row.
- * @param {Record<string, any>} props
+ * @param {import("./types").HeatmapProps} props
  */
 export const Heatmap = ({
   part,
@@ -153,37 +153,41 @@ export const Heatmap = ({
     () => numbers && lookOf(numbers, look),
     [numbers, ...Object.values(look), row, column],
   );
-  const values = (some) => colourValues(numbers, look.stage, look.scale, some);
+  const drawn = /** @type {HeadNumbers} */ (numbers); // nothing asks for a value before there are any
+  const values = (/** @type {Part} */ some) => colourValues(drawn, look.stage, look.scale, some);
   const whole = partOf(query.length, key.length);
   const [zoomed, zoom] = useState({ of: null, part: whole });
   const shown = zoomed.of === figure ? zoomed.part : whole;
 
-  const change = ({ data: [cells] }) =>
-    Object.assign(cells, cellsOf(numbers, look, cells.hovertemplate));
+  const change = (/** @type {import("./types").Figure} */ { data: [cells] }) =>
+    Object.assign(cells, cellsOf(drawn, look, cells.hovertemplate));
   // With more cells than pixels, a zoom or a drag redraws the visible cells at full resolution.
+  /** @type {(_: any, box: import("./types").Drawn) => void} */
   const follow = (_, box) => {
     const near = partOf(query.length, key.length, drawnFrame(box));
     const isOther = whole.step > 1 && JSON.stringify(near) !== JSON.stringify(shown);
     if (isOther) plotlyIfLoaded().restyle(box, { z: [values(near)], ...placesOf(near) }, [0]);
     zoom({ of: figure, part: isOther ? near : shown });
   };
-  const cellOf = ({ points: [{ x, y }] }) => cellShown(x, y, shown, values);
+  const cellOf = (/** @type {import("./types").Pointed} */ { points: [{ x, y }] }) =>
+    cellShown(x, y, shown, values);
   const on = {
-    plotly_hover: (told) => over(cellOf(told)),
+    plotly_hover: (/** @type {import("./types").Pointed} */ told) => over(cellOf(told)),
     plotly_unhover: () => over(null),
-    plotly_click: (told) => pin(cellOf(told)),
+    plotly_click: (/** @type {import("./types").Pointed} */ told) => pin(cellOf(told)),
     plotly_relayout: follow,
   };
-  const bands = (drawn) => html`<${Bands} frame=${drawnFrame(drawn)} ...${{ lit, last }} />`;
+  const bands = (/** @type {import("./types").Drawn} */ picture) =>
+    html`<${Bands} frame=${drawnFrame(picture)} ...${{ lit, last }} />`;
   // A click on the label of a row.
-  const pickRow = ({ target, clientY }) => {
+  const pickRow = (/** @type {MouseEvent & { target: any }} */ { target, clientY }) => {
     if (!target.closest(".ytick")) return;
-    const drawn = target.closest(".large");
-    const frameNow = drawnFrame(drawn);
+    const picture = target.closest(".large");
+    const frameNow = drawnFrame(picture);
     const { row: at } = cellAt(
       frameNow,
       frameNow.left + frameNow.width / 2,
-      clientY - drawn.getBoundingClientRect().top,
+      clientY - picture.getBoundingClientRect().top,
     );
     if (at !== null) pin({ row: at, column: null });
   };
@@ -207,7 +211,7 @@ export const Heatmap = ({
   return [
     html`<div class=${figure ? "large-box" : "large-box empty"} onClick=${pickRow}>
       <${Figure} class="large" name="heatmap" over=${bands} config=${withTools}
-        fit=${(drawn) => ({ bar: true, chosen: { row, column }, ...room(drawn) })}
+        fit=${(/** @type {import("./types").Drawn} */ picture) => ({ bar: true, chosen: { row, column }, ...room(picture) })}
         numbers=${texts} ...${{ part, figure, meanwhile, change, on, box }} />
     </div>`,
     shown.step > 1 &&

@@ -5,13 +5,13 @@ import { say, wholeText } from "./messages.js";
 
 // ---- a query string of names and values ----
 
-const MOST = 6000; // characters; beyond, the state is compressed, and beyond that there is no link
+const MAX_CHARACTERS = 6000; // characters; beyond, the state is compressed, and beyond that there is no link
 const LARGEST = 64000; // bytes of a state, inflated
 
 export const TOO_LONG = say(
   "A link to this would need more than {most} characters, even compressed, so " +
     "there is none. Shorten the text or alter less.",
-  { most: wholeText(MOST) },
+  { most: wholeText(MAX_CHARACTERS) },
 );
 
 const EMBED = "embed"; // how the page is shown, whatever it shows
@@ -58,9 +58,9 @@ const packedState = async (all) => {
 /** @type {(all: Record<string, string>) => Promise<string | null>} */
 export const queryOf = async (all) => {
   const query = plainQuery(all);
-  if (query.length <= MOST) return query;
+  if (query.length <= MAX_CHARACTERS) return query;
   const short = await packedState(all);
-  return short !== null && short.length < MOST ? `z=${short}` : null;
+  return short !== null && short.length < MAX_CHARACTERS ? `z=${short}` : null;
 };
 // The shortest text, for a QR code; it may be too long for a link.
 /** @type {(all: Record<string, string>) => Promise<string>} */

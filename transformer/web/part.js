@@ -31,6 +31,7 @@ export const trying =
 // other than by a heading; leads: whether it takes the focus.
 const opened = reactive({ name: "", brought: 0, leads: false });
 
+/** @type {(name: string, leads: boolean) => void} */
 const bring = (name, leads) => {
   letPressedGo();
   Object.assign(opened, { name, leads, brought: opened.brought + 1 });
@@ -78,7 +79,7 @@ export const Section = ({ name, title, finding, children }) => {
   const isPressed = pressed.brought === opened.brought;
   const isOpen = isPressed ? pressed.isOpen : opened.name === name;
   wasOpen.current ||= isOpen;
-  const press = (event) => {
+  const press = (/** @type {Event} */ event) => {
     event.preventDefault();
     setPressed({ isOpen: !isOpen, brought: opened.brought });
     if (!isOpen) opened.name = name;
@@ -115,7 +116,7 @@ const LEAST_PX = 4; // changes of width below this are ignored
 export const mounted =
   (Component, finding) =>
   ({ element, props, trigger }) => {
-    const submit = (value) => {
+    const submit = (/** @type {any} */ value) => {
       props.value = value;
       trigger("input", value);
     };
@@ -129,11 +130,13 @@ export const mounted =
   };
 
 // A view that needs a head that predicts tokens, or why it is not there.
+/** @param {{ drawn: any }} props */
 const Predicting = ({ drawn }) =>
   page.run && !predicts()
     ? html`<p class="hint no-head">${asSentence(say("this network has no output layer that predicts tokens"))}</p>`
     : drawn;
 
+/** @param {{ view: string, whole: any, finding?: () => any }} props */
 const Folded = ({ view, whole, finding }) => {
   const { name, title } = viewNamed(view);
   const says = finding?.();
@@ -194,12 +197,14 @@ const newPart = (element) => {
     };
     if (rev === 0) emit("painted", element.current);
   };
+  /** @type {Part["setPending"]} */
   const setPending = (what, isDue) => {
     if (isDue) due.add(what);
     else due.delete(what);
     if (isDue) busy.value = true;
     commit();
   };
+  /** @type {Part["attributes"]} */
   const attributes = (now) => {
     facts = { ...now };
     const { rev, times, facts: then } = painted.value;
@@ -215,6 +220,7 @@ const newPart = (element) => {
   return Object.assign(part, { element, setPending, commit, attributes, startTimer });
 };
 
+/** @type {(element: HTMLElement, part: Pick<Part, "seen" | "isHidden" | "width">) => () => void} */
 const watchSight = (element, part) => {
   const sight = new IntersectionObserver(
     (entries) => {
@@ -245,7 +251,7 @@ export const useDocument = (names, listener, first = false) => {
   const latest = useRef(listener);
   latest.current = listener;
   useLayoutEffect(() => {
-    const hear = (event) => latest.current(event);
+    const hear = (/** @type {Event} */ event) => latest.current(event);
     for (const name of names) document.addEventListener(name, hear, first);
     return () => names.forEach((name) => document.removeEventListener(name, hear, first));
   }, []);

@@ -64,14 +64,19 @@ const enlarged = (value, name = "") => {
 };
 // Enlarge all type of a figure whose size is not known yet. Numbers of two bars are one below the other, and a
 // map's row takes a line, so horizontal bars, stacked panels and maps with numbers grow, too.
+/** @type {(figure: import("./types").Figure) => import("./types").Figure} */
 export const enlarge = (figure) => {
   const { data, layout } = enlarged(figure);
   for (const { colorbar } of data) if (colorbar) colorbar.title = { text: "" }; // the heading says it
   const panels = Object.keys(layout).filter((one) => /^yaxis\d*$/.test(one)).length;
-  const curves = data.every(({ type }) => type === "scatter");
+  const curves = data.every((/** @type {any} */ { type }) => type === "scatter");
   if (curves && panels > 1) layout.height = Math.round(layout.height * 1.5);
-  const lying = data.filter(({ type, orientation }) => type === "bar" && orientation === "h");
-  const numbered = data.some(({ type, texttemplate }) => type === "heatmap" && texttemplate);
+  const lying = data.filter(
+    (/** @type {any} */ { type, orientation }) => type === "bar" && orientation === "h",
+  );
+  const numbered = data.some(
+    (/** @type {any} */ { type, texttemplate }) => type === "heatmap" && texttemplate,
+  );
   if (layout.height && (lying.length > 1 || numbered))
     layout.height = Math.round(layout.height * 1.3);
   return { data, layout };
@@ -79,6 +84,7 @@ export const enlarge = (figure) => {
 
 // The texts in the cells of a figure whose size is known, where there is room: for the last row as large as
 // they can be, a token's shortened to that; none where it would be too small to be read.
+/** @type {(figure: import("./types").Figure) => void} */
 const fitTexts = ({ data, layout }) => {
   const { l, r, t, b } = layout.margin;
   for (const trace of data) {
@@ -89,7 +95,10 @@ const fitTexts = ({ data, layout }) => {
       const most = Math.min(fontPx(), (layout.height - t - b) / down / LINE);
       const fitting = Math.max(FEWEST, Math.floor(wide / EM / most));
       if (trace.text)
-        trace.text = trace.text.map((row) => row.map((one) => one && shortLabel(one, fitting)));
+        trace.text = trace.text.map((/** @type {string[]} */ row) =>
+          row.map((one) => one && shortLabel(one, fitting)),
+        );
+      /** @type {string[]} */
       const texts = trace.text?.flat() ?? [NUMBER];
       const longest = Math.max(1, ...texts.map((one) => [...plainLabel(one)].length));
       const size = Math.min(most, wide / EM / longest);
@@ -146,12 +155,14 @@ export const withTools = (plotly) => {
 };
 
 // Remove a picture that is no longer visible; its next draw rebuilds it.
+/** @type {(box: import("./types").Drawn) => void} */
 const purge = (box) => {
   plotlyIfLoaded()?.purge(box);
   box.replaceChildren();
   listening.delete(box);
 };
 // Whether two lists have the same elements.
+/** @type {(a: any[], b: any[] | null) => boolean} */
 const isSame = (a, b) => a.every((one, place) => one === b?.[place]);
 /**
  * Plotly's picture in a box: drawn once the part is visible, again when one of `wanted` changes, and removed
@@ -169,7 +180,7 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
     if (listening.has(box.current)) return;
     listening.add(box.current);
     for (const name of Object.keys(on))
-      box.current.on(name, (told) => latest.current[name](told, box.current));
+      box.current.on(name, (/** @type {any} */ told) => latest.current[name](told, box.current));
   };
   const takeBack = useRef(() => {}); // the last problem
   const begin = async () => {

@@ -123,25 +123,29 @@ export const switchForward = (of) => {
 
 // ---- every finished run that this page has shown, oldest first; to show one again, and to branch from one ----
 
-const MOST = 64; // runs; the server keeps fewer
-const NAME = 34; // characters of a text in a run's name
+const MAX_RUNS = 64; // runs; the server keeps fewer
+const NAME_CHARACTERS = 34; // characters of a text in a run's name
 let count = 0;
 /** @type {any} */
 let branched = null;
 
 // {number, facts}: runs are counted from 1 as they come.
+/** @type {import("./types").PastRun[]} */
 export const pastRuns = [];
+/** @type {(run: string) => import("./types").PastRun | undefined} */
 export const pastRun = (run) => pastRuns.find(({ facts }) => facts.run === run);
 on("run", (facts) => {
   if (!facts?.run || pastRun(facts.run)) return;
   count += 1;
   pastRuns.push({ number: count, facts });
-  pastRuns.splice(0, pastRuns.length - MOST);
+  pastRuns.splice(0, pastRuns.length - MAX_RUNS);
 });
 
 // Those of these runs that are lost: the server no longer keeps them, and they cannot be asked for again.
+/** @type {(part: import("./part.js").Part, runs: string[] | null) => string[]} */
 export const useGone = (part, runs) => {
   const { answer, asked } = useAnswer(part, "kept", runs && { runs });
+  /** @type {(run: string, place: number) => boolean} */
   const isGone = (run, place) => !answer.kept[place] && !requestsFor({ run });
   return (asked?.runs ?? []).filter(isGone);
 };
@@ -150,16 +154,18 @@ export const useGone = (part, runs) => {
 export const compared = reactive({ run: /** @type {string | null} */ (null) });
 
 // As much of a text as fits, from the word before that in which it parts from those of other runs.
+/** @type {(text: string) => string} */
 const excerpt = (text) => {
   const parts = pastRuns
     .filter(({ facts }) => facts.text !== text)
     .map(({ facts }) => [...text].findIndex((sign, at) => sign !== facts.text[at]));
   const words = text.slice(0, Math.max(0, ...parts)).split(/(?<= )/);
-  const from = text.length > NAME ? words.slice(0, -2).join("").length : 0;
-  const shown = text.slice(from, from + NAME);
-  return `${from ? "…" : ""}${shown}${from + NAME < text.length ? "…" : ""}`;
+  const from = text.length > NAME_CHARACTERS ? words.slice(0, -2).join("").length : 0;
+  const shown = text.slice(from, from + NAME_CHARACTERS);
+  return `${from ? "…" : ""}${shown}${from + NAME_CHARACTERS < text.length ? "…" : ""}`;
 };
 // What tells a run from others, in a line of plain text.
+/** @type {(run: import("./types").PastRun) => string} */
 export const runName = ({ number, facts }) => {
   const { text, model, how, interventions: altered, forced_tokens: forced } = facts;
   const parts = [model, how];
@@ -173,6 +179,7 @@ export const runName = ({ number, facts }) => {
 };
 
 // Show a run again, as the shown one is; the network does not run while the server has it.
+/** @type {(facts: import("./types").Run) => void} */
 export const showRun = (facts) => {
   const views = shownFields();
   delete views.read; // a place in the run that was shown
@@ -189,6 +196,7 @@ export const continueFrom = (forced_tokens) => {
   shell.generate({ alter: interventions(), forced_tokens, length }, page.run.text);
 };
 // Another token at a step of the shown run: the text goes on from there.
+/** @type {(step: number, id: number) => void} */
 export const branchAt = (step, id) => {
   const { ids, n_prompt: start } = page.run;
   branched = step + 1;

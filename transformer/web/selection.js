@@ -24,6 +24,7 @@ import { say, sayWith } from "./messages.js";
 export const readPosition = () =>
   chosenRow(page.run.stack) === null ? page.run.last_read : page.query.index;
 // The tokens before a position that no longer fit into the window, if any.
+/** @type {(position: number) => string | false} */
 export const forgotten = (position) => {
   const { labels, trace_start: start } = page.run;
   const first = position + 1 - (labels.length - start);
@@ -49,6 +50,7 @@ export const before = (place) => ({
 });
 
 // A token of the shown run's text, or one of this label, as a sentence's {token} and {place}.
+/** @type {(place: number, label?: string) => { place: number, token: any }} */
 export const tokenAt = (place, label = page.run.labels[place]) => ({
   place,
   token: html`<${Token} label=${label} />`,
@@ -57,7 +59,8 @@ export const tokenAt = (place, label = page.run.labels[place]) => ({
 // The predicted token in words; after the end it is not known yet. of: the last token read.
 export const PredictedToken = ({ of = readPosition() }) => {
   const { labels, stack } = page.run;
-  const token = (place) => html`<strong><${Token} label=${labels[place]} /></strong>`;
+  const token = (/** @type {number} */ place) =>
+    html`<strong><${Token} label=${labels[place]} /></strong>`;
   const place = predictedPosition(of);
   const told = { read: token(of), at: of, place };
   const said = () => {
@@ -76,6 +79,7 @@ export const PredictedToken = ({ of = readPosition() }) => {
 };
 
 // The selected row of a stack's trace; null for another stack than the text's without a chosen token.
+/** @type {(stack: string) => number | null} */
 const rowLookedAt = (stack) =>
   chosenRow(stack) ?? (stack === page.run.stack ? readPosition() - tracedFrom(stack) : null);
 
@@ -103,13 +107,16 @@ on("query", (query) => {
 
 // ---- the head that reads a chosen token ----
 
+/** @type {(of: { stack: string, kind: string }) => import("./types").Head} */
 export const firstHead = ({ stack, kind }) => ({ stack, kind, layer: 0, head: 0 });
 // The default kind of attention for a stack's tokens.
+/** @type {(stack: string) => import("./store.js").Kind} */
 export const usualKind = (stack) => {
   const own = page.run.kinds.filter((one) => one.stack === stack);
   return own.find(({ kind }) => kind === "cross") ?? own[0];
 };
 // The stack whose tokens are read.
+/** @type {(of: { stack: string, kind: string }) => string} */
 export const readStack = ({ stack, kind }) => (kind === "cross" ? "encoder" : stack);
 
 const lastHeads = new Map(); // of each kind of attention
@@ -122,6 +129,7 @@ effect(() => {
   if (page.head) lastHeads.set(`${page.head.stack} ${page.head.kind}`, page.head);
 });
 // Choosing a token that the shown head does not read shows the last head of that token's stack.
+/** @type {(stack: string) => void} */
 export const followStack = (stack) => {
   const at = headShown();
   if (!at || [at.stack, readStack(at)].includes(stack)) return;

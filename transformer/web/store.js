@@ -42,6 +42,7 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @property {number[]} forced_tokens tokens that were forced
  * @property {Intervention[]} interventions
  * @property {any[]} hypotheses
+ * @property {string} stopped why its text ended, see Run of transformer/runs/run.py
  * @property {string} state
  * @property {boolean} [example] whether it is the stored one of its model
  * @property {Record<string, any>} request what makes it again, see server/fields.py
@@ -54,6 +55,7 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @property {string[]} texts
  * @property {string} model
  * @property {string[]} outputs
+ * @property {Record<string, string | null>} languages of a translator of several, by field of a request
  * @property {number[]} lengths
  * @property {string[]} stacks
  * @property {Kind[]} kinds
@@ -144,12 +146,12 @@ export const emit = (name, detail) => {
 // server/page_runs.py.
 /** @type {Map<string, Record<string, any>>} */
 const requests = new Map();
-const MOST = 128;
+const MAX_REQUESTS = 128;
 /** @type {(id: string, request: Record<string, any>) => void} */
 const remember = (id, request) => {
   if (!id) return;
   requests.set(id, request);
-  if (requests.size > MOST) requests.delete([...requests.keys()][0]);
+  if (requests.size > MAX_REQUESTS) requests.delete([...requests.keys()][0]);
 };
 // The requests of a question's runs, {id: request}; null if none is known.
 /** @type {(question: Record<string, any>) => Record<string, any> | null} */

@@ -71,24 +71,26 @@ export const beginning = ({ label, joins }, place, text = page.run) => {
 /** @type {(label: string, place: number) => string} */
 export const wordOf = (label, place) => beginning({ label, joins: !WORD.test(label) }, place);
 
-const CUT = 8; // tokens: a text of so many, or more, may end within a word
+const CUT_TOKENS = 8; // tokens: a text of so many, or more, may end within a word
 const ENDS_TEXT = /[.!?…][”"'’»)\]]*$/u;
 // What follows a place, with the beginning of the word that it goes on with, and no half word at its end.
 /** @type {(labels: string[], place: number) => string} */
 export const continued = (labels, place) => {
   if (!labels.length) return say("(nothing)");
   const text = beginning({ label: inText(labels), joins: !WORD.test(labels[0]) }, place).trim();
-  const isCut = labels.length >= CUT && !ENDS_TEXT.test(text) && / /u.test(text);
+  const isCut = labels.length >= CUT_TOKENS && !ENDS_TEXT.test(text) && / /u.test(text);
   return isCut ? text.replace(/ [^ ]*$/u, " …") : text || say("(nothing)");
 };
 
 // A token of a text; its label is inserted as text only.
+/** @param {{ label: string, class?: string }} props */
 export const Token = ({ label, class: look }) =>
   html`<bdi translate=${false} class=${look || undefined}>${String(label)
     .split(MARKS)
     .map((part, place) => (place % 2 ? html`<span class="mark">${part}</span>` : part))}</bdi>`;
 
 // A lesson's text: **strong**, *emphasis* and `code`, as elements; everything else is text.
+/** @param {{ text: string }} props */
 export const Marked = ({ text }) =>
   text.split(STRESS).map((part, place) => {
     if (place % 2 === 0) return part;
@@ -166,4 +168,5 @@ const most = ({ stack, index: from }, { stack: other, whose, weights, first }) =
 };
 
 // Two plain sentences about a token and its reading.
+/** @param {{ token: import("./store.js").Query, reading: Reading }} props */
 export const ReadingInWords = ({ token, reading }) => [doing(token), " ", most(token, reading)];

@@ -22,8 +22,9 @@ import {
   WORD,
 } from "./text.js";
 
-const FEW = 1.5; // the shade is a root of the weight, so that 0.05 is visible as well as 0.5
-const MANY = 90; // tokens: more are written smaller
+const SHADE_ROOT = 1.5; // the shade is a root of the weight, so that 0.05 is visible as well as 0.5
+const MANY_TOKENS = 90; // tokens: more are written smaller
+/** @type {Record<string, (here: number, last: number) => number>} */
 const MOVES = {
   ArrowRight: (here) => here + 1,
   ArrowLeft: (here) => here - 1,
@@ -31,9 +32,12 @@ const MOVES = {
   End: (_, last) => last,
 };
 
+/** @type {(facts: import("./types").TextFacts) => string} */
 const ownStack = (facts) => facts.stack ?? "decoder";
+/** @type {(facts: import("./types").TextFacts, stack: string) => string[]} */
 const labelsOf = (facts, stack) => (stack === ownStack(facts) ? facts.labels : facts.source_labels);
 
+/** @type {(facts: import("./types").TextFacts, token: import("./types").Query) => string} */
 const describe = (facts, { stack, index }) => {
   const told = { place: index, token: labelsOf(facts, stack)[index] };
   if (stack !== ownStack(facts)) return say("Source token {place}: {token}, given", told);
@@ -46,12 +50,14 @@ const describe = (facts, { stack, index }) => {
 };
 
 // The weights of a token in the shown picture, {token, reading}; null for none.
+/** @type {(of: import("./types").Query & import("./text.js").Source) => Promise<import("./text.js").Reading | null>} */
 const reading = async ({ stack, index, name, data, whose, stacks: { keys } }) => {
   const numbers = await askOnce(name, data, headNumbers);
   const row = index - tracedFrom(stack);
   if (row >= numbers.labels.query.length) return null;
   return { stack: keys, whose, weights: weightsOfRow(numbers, row), first: tracedFrom(keys) };
 };
+/** @type {(part: import("./part.js").Part, token: import("./types").Query | null) => import("./types").Read | null} */
 const useReading = (part, token) => {
   const run = page.run?.run;
   const source = token && sourceOf(token);
@@ -62,13 +68,14 @@ const useReading = (part, token) => {
 };
 
 // The network's guesses for the gaps of a text, {place: label}; places: joined by commas.
+/** @type {(of: { run: string, places: string }) => Promise<Record<string, string>>} */
 const guessed = async ({ run, places }) => {
   const all = places.split(",").map((place) => ask("masked", { run, position: Number(place) }));
   const found = await Promise.all(all);
   return Object.fromEntries(found.map(({ position, labels }) => [position, labels?.[0]]));
 };
 
-const ROOM = "oooo"; // of what follows the stored example, hidden until it is known; as in server/pages.py
+const AWAITED = "oooo"; // of what follows the stored example, hidden until it is known; as in server/pages.py
 const SHORT = 12; // signs that fit on a line with a token
 const PADDING_PX = 3; // as in server/static/tokens.css
 
@@ -85,12 +92,14 @@ const wordsOf = (labels, special) => {
   return words;
 };
 
+/** @type {(token: import("./types").Query | null) => void} */
 const point = (token) => {
   if (!sameToken(token, page.pointed)) page.pointed = token;
 };
 
 // The tokens of a stack. read: see useReading; lit: the tokens of the cell that is pointed at,
 // {query, key}; written: the last place that is shown; ghost: what would follow; guesses: see guessed.
+/** @param {import("./types").TokensProps} props */
 const Tokens = ({
   facts,
   stack,
@@ -102,7 +111,7 @@ const Tokens = ({
   ghost = "",
   guesses = {},
   isStory = false,
-  mattering = /** @type {import("./effects.js").Effects | null} */ (null),
+  mattering = null,
 }) => {
   const pairs = page.asksKey;
   const box = useRef(/** @type {any} */ (null));
@@ -129,17 +138,17 @@ const Tokens = ({
     if (chosen >= 0) requestAnimationFrame(() => box.current && keepInSight()); // it is laid out by then
   }, [chosen, page.query]);
 
-  const placeOf = ({ target }) => {
+  const placeOf = (/** @type {Event & { target: any }} */ { target }) => {
     const button = ready && target.closest("button.token");
     return button ? { stack, index: Number(button.dataset.index) } : null;
   };
   const words = mattering?.stack === stack ? mattering : null;
-  const effectAt = (index) => words?.shares[index] ?? NaN;
-  const choose = (place) => {
+  const effectAt = (/** @type {number} */ index) => words?.shares[index] ?? NaN;
+  const choose = (/** @type {import("./types").Query} */ place) => {
     followStack(place.stack);
     setQuery(place);
   };
-  const click = (event) => {
+  const click = (/** @type {MouseEvent} */ event) => {
     const place = placeOf(event);
     if (place && pairs && page.query) return setKey(place);
     if (place && !Number.isNaN(effectAt(place.index))) return words?.choose(place.index);
@@ -147,19 +156,21 @@ const Tokens = ({
     if (place && sameToken(page.query, place) && event.detail === 1) setQuery(null);
     else if (place) choose(place);
   };
-  const press = (event) => {
+  const press = (/** @type {KeyboardEvent} */ event) => {
     const place = placeOf(event);
     const last = labels.length - 1;
-    const to = place && MOVES[event.key]?.(place.index, last);
+    const to = place ? (MOVES[event.key]?.(place.index, last) ?? -1) : -1;
     if (!(to >= 0 && to <= last)) return;
     event.preventDefault();
     buttons.current[to].focus();
     if (!pairs || !page.query) choose({ stack, index: to });
   };
 
+  /** @type {(label: string, index: number) => any} */
   const token = (label, index) => {
     const here = { stack, index };
     const generated = stack === ownStack(facts) && index >= facts.n_prompt;
+    /** @type {Record<string, boolean | undefined>} */
     const looks = {
       generated,
       special: special.includes(index),
@@ -178,11 +189,11 @@ const Tokens = ({
     const weight = read?.reading.stack === stack ? weightAt(read.reading, index) : 0;
     const shade = {
       "--p": generated ? facts.probabilities[index - facts.n_prompt].toFixed(3) : "0",
-      "--read": read ? Math.pow(weight, 1 / FEW).toFixed(3) : null,
+      "--read": read ? Math.pow(weight, 1 / SHADE_ROOT).toFixed(3) : null,
       "--effect": effectAt(index) ? Math.abs(effectAt(index)).toFixed(3) : null,
     };
     const button = html`<button type="button" class=${["token", ...look].join(" ")} style=${shade}
-      ref=${(made) => void (buttons.current[index] = made)} key=${index} data-index=${index}
+      ref=${(/** @type {HTMLElement | null} */ made) => void (buttons.current[index] = made)} key=${index} data-index=${index}
       data-votes=${page.votes.stack === stack ? page.votes.tokens[index] : undefined}
       tabindex=${index === Math.max(0, chosen) ? 0 : -1} aria-pressed=${index === chosen}
       title=${looks.special && !looks.gap ? label : undefined}
@@ -197,18 +208,19 @@ const Tokens = ({
   const last = groups.length - 1;
   const begins =
     begun &&
-    html`<bdi class=${begun === ROOM ? "ghost awaited" : "ghost"} translate=${false} aria-hidden="true">${begun}</bdi>`;
+    html`<bdi class=${begun === AWAITED ? "ghost awaited" : "ghost"} translate=${false} aria-hidden="true">${begun}</bdi>`;
   const isShort = begun.length <= SHORT;
   // What follows stays on the line of the token that it goes on with.
-  const piece = (place) =>
+  const piece = (/** @type {number} */ place) =>
     place === labels.length - 1 && begins && isShort
       ? html`<span class="goes-on" key=${place}>${token(labels[place], place)}${begins}</span>`
       : token(labels[place], place);
+  /** @type {(places: number[], at: number) => any} */
   const word = (places, at) =>
     html`${at > 0 && " "}<span class="word" key=${places[0]}>${places.map(piece)}${at === last && !isShort && begins}</span>`;
-  return html`<div class=${`tokens ${name} ${labels.length > MANY ? "many" : ""}`} role="group" aria-label=${title} ref=${box}
+  return html`<div class=${`tokens ${name} ${labels.length > MANY_TOKENS ? "many" : ""}`} role="group" aria-label=${title} ref=${box}
     data-stack=${stack} onClick=${click} onKeyDown=${press} onPointerLeave=${() => point(null)}
-    onPointerOver=${(event) => hasMoved(event) && placeOf(event) && point(placeOf(event))}>${groups.map(word)}${
+    onPointerOver=${(/** @type {PointerEvent} */ event) => hasMoved(event) && placeOf(event) && point(placeOf(event))}>${groups.map(word)}${
       more.length > 0 &&
       html`<bdi class="ghost" translate=${false} aria-hidden="true">${more.join("")}</bdi>`
     }</div>`;
@@ -228,6 +240,7 @@ export const WhoReads = () => {
 
 // facts: of the run, or of its beginning while it is written; see Run in store.js. Arcs: draws them where it is a
 // text to read.
+/** @param {{ facts: import("./types").TextFacts, Arcs?: any }} props */
 export const Text = ({ facts, Arcs = null }) => {
   const isStory = Arcs !== null;
   const part = usePart();
@@ -241,7 +254,7 @@ export const Text = ({ facts, Arcs = null }) => {
   const ends = usual?.stack === "decoder" && usual.index === facts.labels.length - 1;
   const next = useAnswer(part, "continuation", ends && { run: facts.run, position: usual.index });
   const isKnown = ends && next.asked?.run === facts.run;
-  const room = ends && facts.example ? ROOM : ""; // so that the line breaks stay where they are
+  const room = ends && facts.example ? AWAITED : ""; // so that the line breaks stay where they are
   const ghost = isKnown ? inText(next.answer.labels) : room;
   const gaps = isStory && ready && facts.hidden?.length;
   const told = useAnswer(part, guessed, gaps && { run: facts.run, places: facts.hidden.join() });

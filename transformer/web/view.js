@@ -30,6 +30,7 @@ const selection = () => {
 };
 
 // A view's fields by the names of its function's parameters; setting one changes the page's state.
+/** @type {(name: string) => Record<string, any>} */
 const named = (name) => {
   const found = {};
   for (const [field, declared] of Object.entries(fieldsOf(name)))
@@ -43,10 +44,13 @@ const named = (name) => {
   return found;
 };
 // What a picture is asked with: values, by parameter, and what is chosen on the page.
+/** @type {(picture: import("./types").DeclaredPicture, values: Record<string, any>) => Record<string, any> | null} */
 const wanted = ({ takes, parameters }, values) => {
   if (takes === "batch") return page.batch && { batch: page.batch.batch, ...values };
   if (!page.run) return null;
+  /** @type {Record<string, any>} */
   const chosen = selection();
+  /** @type {Record<string, any>} */
   const asked = takes === "model" ? { model: page.run.model } : { run: page.run.run };
   for (const { name, use } of parameters) {
     if (name in values) asked[name] = values[name];
@@ -54,6 +58,7 @@ const wanted = ({ takes, parameters }, values) => {
   }
   return asked;
 };
+/** @type {(part: import("./part.js").Part, picture: import("./types").DeclaredPicture, values: Record<string, any>) => { answer: any, asked: any }} */
 const usePicture = (part, picture, values) =>
   useAnswer(part, picture.name, wanted(picture, values));
 
@@ -69,6 +74,7 @@ export const useView = (name) => {
 
 // ---- a view without a script ----
 
+/** @param {{ part: import("./part.js").Part, picture: import("./types").DeclaredPicture, view: any, values: Record<string, any> }} props */
 const Picture = ({ part, picture, view, values }) => {
   const { answer } = usePicture(part, picture, values);
   const title = say(picture.title || view.title);
@@ -76,13 +82,15 @@ const Picture = ({ part, picture, view, values }) => {
     <${Figure} part=${part} name=${picture.name} figure=${answer?.figure} wide=${title} label=${title} />`;
 };
 
+/** @param {{ props: { view: string, folded?: string } }} props */
 const Panel = ({ props: { view: name, folded } }) => {
   const part = usePart();
   const values = useMemo(() => named(name), []);
   const view = viewNamed(name);
-  const control = (declared) =>
+  const control = (/** @type {import("./types").DeclaredField} */ declared) =>
     html`<${Control} field=${declared.name} declared=${declared} fields=${values} />`;
-  const picture = (one) => html`<${Picture} picture=${one} ...${{ part, view, values }} />`;
+  const picture = (/** @type {import("./types").DeclaredPicture} */ one) =>
+    html`<${Picture} picture=${one} ...${{ part, view, values }} />`;
   return html`<section class="panel" ...${part.attributes({ run: page.run?.run })}>
     ${!folded && html`<h3 class="panel-title">${say(view.title)}</h3>`}
     <p class="hint panel-help">${say(view.help)}</p>
