@@ -17,8 +17,10 @@ const TOKEN =
   /(?<space>\s*)(?:"(?<mtext>[^"]*)"|(?<mn>\d+(?:[.,\u00a0\u202f]\d+)*)|(?<mi>\p{L}+′?|∞)|:(?<part>\w+)|(?<mo>\/\/|\S))/gu;
 /** @type {(tag: string, ...children: any[]) => any} */
 const mathElement = (tag, ...children) => html`<${tag}>${children}</${tag}>`;
+/** @type {(terms: any[]) => any} */
 const row = (terms) => (terms.length === 1 ? terms[0] : mathElement("mrow", ...terms));
 // The style sheet slants letters: the browser's own slanted ones are in few fonts.
+/** @type {(text: string) => any} */
 const identifier = (text) =>
   html`<mi mathvariant="normal" class=${[...text].length > 2 ? "name" : undefined}>${text}</mi>`;
 
@@ -27,15 +29,17 @@ const identifier = (text) =>
 // `_` and `^` set an index and a power, `/` a fraction, `√` a root; `//` is a plain slash. Braces
 // group and are not seen, `f(x)` applies a function, and "..." are words. `:part` names the symbol
 // before it; symbols: gets the first of each part.
+/** @type {(formula: string, of: (part: string) => any, symbols: Record<string, any>) => any} */
 const elements = (formula, of, symbols) => {
   /** @type {any[]} */
-  const tokens = [...formula.matchAll(TOKEN)].map(({ groups: { space, ...kinds } }) => {
+  const tokens = [...formula.matchAll(TOKEN)].map(({ groups }) => {
+    const { space, ...kinds } = groups ?? {};
     const [kind, text] = Object.entries(kinds).find(([, found]) => found !== undefined) ?? [];
     return { kind, text, touches: !space };
   });
-  const takes = (sign) => tokens[0]?.text === sign && Boolean(tokens.shift());
+  const takes = (/** @type {string} */ sign) => tokens[0]?.text === sign && Boolean(tokens.shift());
 
-  const named = (node) => {
+  const named = (/** @type {any} */ node) => {
     if (tokens[0]?.kind !== "part") return node;
     const { text: part } = tokens.shift();
     symbols[part] ??= node;
@@ -43,6 +47,7 @@ const elements = (formula, of, symbols) => {
   };
   const fenced = () =>
     mathElement("mrow", mathElement("mo", "("), ...terms(")"), mathElement("mo", ")"));
+  /** @type {() => any} */
   const atom = () => {
     if (takes("{")) return row(terms("}"));
     if (takes("(")) return fenced();
@@ -61,7 +66,7 @@ const elements = (formula, of, symbols) => {
     }
     return node;
   };
-  const terms = (end) => {
+  const terms = (/** @type {string} */ end) => {
     const found = [];
     while (tokens.length && !takes(end)) {
       const over = scripted();
@@ -75,6 +80,7 @@ const elements = (formula, of, symbols) => {
 // ---- the view ----
 
 // A number of a tensor: "0.247", "−1.394", "2.1e−5"; a text as it is.
+/** @type {(value: number | string) => string} */
 const shownNumber = (value) => {
   if (typeof value === "string") return value;
   const size = Math.abs(value);
@@ -84,16 +90,19 @@ const shownNumber = (value) => {
 };
 
 // One excerpt of our source.
+/** @type {(code: import("./types").Excerpt, of: import("./types").MarkPart) => any} */
 const excerpt = ({ file, symbol, lines }, of) => {
-  const piece = ([text, parts]) =>
+  const piece = (/** @type {import("./types").Piece} */ [text, parts]) =>
     parts.length ? html`<span ...${of(...parts)}>${text}</span>` : text;
+  /** @type {(line: import("./types").SourceLine, at: number) => any} */
   const line = ({ number, pieces: [[first, parts], ...rest] }, at) => {
     const bare = first.trimStart(); // a wrapped line is indented a little more
+    const pieces = [/** @type {import("./types").Piece} */ ([bare, parts]), ...rest];
     const indent = { "--indent": `${first.length - bare.length}ch` };
     const hasGap = at > 0 && number > lines[at - 1].number + 1;
     return html`${hasGap && html`<div class="equation-line"><i />⋯</div>`}
       <div class="equation-line"><span class="line-number">${number}</span><code
-        style=${indent}>${[[bare, parts], ...rest].map(piece)}</code></div>`;
+        style=${indent}>${pieces.map(piece)}</code></div>`;
   };
   return html`<figure class="equation-excerpt">
     <figcaption>${file}<wbr />${` · ${symbol}`}</figcaption>
@@ -103,8 +112,11 @@ const excerpt = ({ file, symbol, lines }, of) => {
 
 // Symbol, name, shape, and some of its numbers. A screen reader reads a formula as one thing, and only these
 // names can be reached by the keyboard.
+/** @type {(shown: import("./types").FormulaTensor, of: import("./types").MarkPart, symbol: any) => any} */
 const tensor = ({ part, name, shape, cells, more }, of, symbol) => {
-  const cell = ({ label, token, value }) => html`<li class=${value === "False" && "is-false"}>
+  const cell = (
+    /** @type {import("./types").FormulaCell} */ { label, token, value },
+  ) => html`<li class=${value === "False" && "is-false"}>
     <small title=${token}>${label}${token !== undefined && html` <${Token} label=${token} />`}</small>
     <span>${shownNumber(value)}</span>
   </li>`;
@@ -119,6 +131,7 @@ const tensor = ({ part, name, shape, cells, more }, of, symbol) => {
   </div>`;
 };
 
+/** @type {(name: string, title: string, content: any) => any} */
 const column = (name, title, content) => html`<section class="equation-side">
   <h4>${title}</h4>
   <div class=${`equation-${name} equation-column`}>${content}</div>
@@ -129,38 +142,44 @@ const Equations = () => {
   const head = headLookedAt();
   const wanted = head && { ...head, topic: fields.equation, position: predictedPosition() };
   const { answer, asked } = useAnswer(part, "equations", wanted);
+  /** @type {Partial<import("./types").Equation>} */
   const { formula = [], code = [], tensors = [], says = [], query, topic } = answer ?? {};
 
   // A symbol, its code and its numbers light up together: the part pointed at or chosen last.
   const [lit, light] = useState("");
-  /** @type {(...parts: string[]) => any} */
+  /** @type {import("./types").MarkPart} */
   const of = (...parts) => ({
     "data-part": parts[0],
     class: parts.includes(lit) ? "is-lit" : "",
   });
-  const lightIt = ({ target }) => light(target.closest("[data-part]")?.dataset.part ?? lit);
+  const lightIt = (/** @type {Event & { target: any }} */ { target }) =>
+    light(target.closest("[data-part]")?.dataset.part ?? lit);
   const listeners = {
-    onPointerOver: (event) => event.pointerType === "mouse" && lightIt(event),
+    onPointerOver: (/** @type {PointerEvent & { target: any }} */ event) =>
+      event.pointerType === "mouse" && lightIt(event),
     onFocusIn: lightIt,
     onClick: lightIt,
-    onKeyDown: ({ key }) => key === "Escape" && light(""),
+    onKeyDown: (/** @type {KeyboardEvent} */ { key }) => key === "Escape" && light(""),
   };
 
   const found = tensors.find((one) => one.part === lit);
-  const drawn = (text) => html`<math display="block">${elements(text, of, {})}</math>`;
-  const symbolOf = (name) => {
+  const drawn = (/** @type {string} */ text) =>
+    html`<math display="block">${elements(text, of, {})}</math>`;
+  const symbolOf = (/** @type {string} */ name) => {
+    /** @type {Record<string, any>} */
     const symbols = {};
     for (const text of formula) elements(text, () => ({}), symbols);
     return symbols[name];
   };
-  const linesOf = (one) => excerpt(one, of);
-  const numbersOf = (one) => tensor(one, of, symbolOf(one.part));
+  const linesOf = (/** @type {import("./types").Excerpt} */ one) => excerpt(one, of);
+  const numbersOf = (/** @type {import("./types").FormulaTensor} */ one) =>
+    tensor(one, of, symbolOf(one.part));
   const { run, site, head: shown } = asked ?? {};
   const facts = { run, site, head: shown, query, topic };
   const topics = Object.entries(fieldsOf("equations").equation.options);
   return html`<section class="equations" data-lit=${found?.part ?? ""} ...${listeners} ...${part.attributes(facts)}>
     <${Switch} name="equation" class="equation-topics" title=${say("Formula")} value=${fields.equation}
-      options=${topics.map(([name, title]) => [name, capital(say(title))])} set=${(name) => (fields.equation = name)} />
+      options=${topics.map(([name, title]) => [name, capital(say(title))])} set=${(/** @type {string} */ name) => (fields.equation = name)} />
     <p class="equation-says">${says.join(" ")}</p>
     <div hidden=${answer && !formula.length}>
       <p class="hint">${say("Point at a symbol, a piece of code or a tensor: the same thing lights up in the other two.")}</p>

@@ -46,3 +46,43 @@ export interface Architecture {
   stacks: Stack[];
   leads: Record<string, Lead>;
 }
+
+/** A piece of a line of source, and the parts of the formula that it stands for. */
+export type Piece = [text: string, parts: string[]];
+export interface SourceLine {
+  number: number;
+  pieces: Piece[];
+}
+/** Lines of one of our functions. */
+export interface Excerpt {
+  file: string;
+  symbol: string;
+  lines: SourceLine[];
+}
+/** A number of a tensor, as a text where it is none. token: its label, where it is of one. */
+export interface FormulaCell {
+  label: string;
+  token?: string | null;
+  value: number | string;
+}
+/** A tensor of a formula; more: how many of its numbers are not shown. */
+export interface FormulaTensor {
+  part: string;
+  name: string;
+  shape: string;
+  cells: FormulaCell[];
+  more: number;
+}
+/** A topic's formula, code and numbers for one head and token; see equations.py. */
+export interface Equation {
+  topic: string;
+  site: string;
+  head: number;
+  query: number;
+  formula: string[];
+  code: Excerpt[];
+  tensors: FormulaTensor[];
+  says: string[];
+}
+/** The attributes of what stands for parts of a formula. */
+export type MarkPart = (...parts: string[]) => Record<string, any>;

@@ -9,7 +9,7 @@ import { beginning, Token } from "../../web/text.js";
 import { distribution, draws, probabilitiesOf } from "../journey/distribution.js";
 import { countInWords, settingsNow, tokenInWords, tokensShown } from "../journey/next_words.js";
 
-const SHOWN = 10;
+const MAX_CANDIDATES = 10;
 const LEAST_MOVE = 0.005; // of a bar that has a tick where it was
 
 // All on the likeliest token that may be taken.
@@ -20,17 +20,20 @@ const greedy = (own, never) => {
   return new Float64Array(own.length).fill(1, best, best + 1);
 };
 // {states: each token's probability in each; count: of tokens that can be drawn; whyCut(id)}.
+/** @type {(answer: import("./types").Predicted, settings: any) => import("./types").States} */
 const statesOf = ({ logits, never }, settings) => {
   const own = probabilitiesOf(logits);
-  const cutPadding = (id) => (id === never ? say("padding is never taken") : null);
+  const cutPadding = (/** @type {number} */ id) =>
+    id === never ? say("padding is never taken") : null;
   if (settings.method === "beam") return { states: [own], count: 1, whyCut: () => null };
   if (!draws(settings)) {
     const taken = greedy(own, never);
     return { states: [own, taken, taken], count: 1, whyCut: cutPadding };
   }
-  const by = (filters) => distribution(logits, { ...settings, ...filters }, never);
+  const by = (/** @type {any} */ filters) =>
+    distribution(logits, { ...settings, ...filters }, never);
   const [warmed, first, drawn] = [by({ top_k: 0, top_p: 1 }), by({ top_p: 1 }), by({})];
-  const whyCut = (id) => {
+  const whyCut = (/** @type {number} */ id) => {
     if (id === never || drawn.probabilities[id] > 0) return cutPadding(id);
     return first.probabilities[id] > 0 ? say("cut by top-p") : say("cut by top-k");
   };
@@ -38,13 +41,16 @@ const statesOf = ({ logits, never }, settings) => {
   return { states, count: drawn.count, whyCut };
 };
 
+/** @type {(share: number) => string} */
 const wide = (share) => `${(100 * share).toFixed(2)}%`;
+/** @param {{ share: number, own: number, why: string | null }} props */
 const Bar = ({ share, own, why }) => html`<span class="state">
     <span class="bars"><i class="drawn" style=${{ width: wide(share) }} />
       ${Math.abs(share - own) >= LEAST_MOVE && html`<i class="own" style=${{ left: wide(own) }} />`}</span>
     <span class=${share ? "value" : "value none"}>${why ?? percentText(share, share ? undefined : 0)}</span>
   </span>`;
 
+/** @param {{ token: import("./types").ShownToken, position: number, states: ArrayLike<number>[], whyCut: import("./types").States["whyCut"] }} props */
 const Candidate = ({ token, position, states, whyCut }) => {
   const { id, isNext } = token;
   const word = beginning(token, position);
@@ -58,11 +64,12 @@ const Candidate = ({ token, position, states, whyCut }) => {
   return html`<li><button type="button" class="candidate" data-id=${id} aria-label=${said} title=${said}
     disabled=${!canBranch} onClick=${() => branchAt(step, id)}>
     <span class="name"><${Token} label=${word} />${isNext && " ✓"}</span>
-    ${shares.map((share, at) => html`<${Bar} own=${shares[0]} ...${{ share }} why=${at === 2 ? whyCut(id) : null} />`)}
+    ${shares.map((share, at) => html`<${Bar} own=${shares[0]} share=${share} why=${at === 2 ? whyCut(id) : null} />`)}
   </button></li>`;
 };
 
 // Temperature 0 is greedy and greedy is temperature 0, as with Gradio's slider; see server/page.py.
+/** @type {(event: import("../../web/types").ChangeOf) => void} */
 const warm = ({ target }) => {
   const temperature = Number(target.value);
   shell.setControls({ temperature, method: temperature > 0 ? "sample" : "greedy" });
@@ -72,6 +79,7 @@ const Temperature = () => html`<label>${say("Temperature (0 = greedy)")}
   <output>${numeral(String(controls.temperature))}</output></label>`;
 
 // answer: of the journey, see ../journey/journey.py.
+/** @param {{ answer: import("./types").Predicted }} props */
 export const Candidates = ({ answer }) => {
   const settings = settingsNow();
   const { states, count, whyCut } = useMemo(
@@ -80,11 +88,12 @@ export const Candidates = ({ answer }) => {
   );
   const { position } = answer;
   const heads = [say("the network"), html`<${Temperature} />`, say("after top-k and top-p")];
-  const one = (token) =>
-    html`<${Candidate} key=${token.id} ...${{ token, position, states, whyCut }} />`;
+  const one = (/** @type {import("./types").ShownToken} */ token) =>
+    html`<${Candidate} key=${token.id} token=${token} position=${position} states=${states}
+      whyCut=${whyCut} />`;
   return html`<div class="candidates" style=${{ "--states": states.length }}>
     <div class="candidate-heads"><span></span>${heads.slice(0, states.length).map((head) => html`<span>${head}</span>`)}</div>
-    <ul>${tokensShown(answer, SHOWN).map(one)}</ul>
+    <ul>${tokensShown(answer, MAX_CANDIDATES).map(one)}</ul>
     <p class="hint">${countInWords(settings, count, answer)}</p>
   </div>`;
 };

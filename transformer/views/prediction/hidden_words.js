@@ -8,18 +8,25 @@ import { readPosition } from "../../web/selection.js";
 import { page, predicts } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
-const MOST = 4;
+const MAX_GUESSES = 4;
 
+/** @type {(label: string) => string} */
 const word = (label) => label.replace(/^␣/u, "");
 
 // The likeliest token, large, and those after it, as wide as they are likely.
+/** @param {{ part: import("../../web/part.js").Part, position: number, label: string, isHidden: boolean }} props */
 const Hidden = ({ part, position, label, isHidden }) => {
   const { answer } = useAnswer(part, "masked", { run: page.run.run, position });
   if (!answer?.labels) return null;
   const [best, ...others] = answer.labels
-    .slice(0, MOST)
-    .map((one, at) => ({ label: word(one), share: answer.probabilities[at] }));
-  const bar = ({ label: other, share }) => html`<li style=${{ "--share": share }}>
+    .slice(0, MAX_GUESSES)
+    .map((/** @type {string} */ one, /** @type {number} */ at) => ({
+      label: word(one),
+      share: answer.probabilities[at],
+    }));
+  const bar = (
+    /** @type {{ label: string, share: number }} */ { label: other, share },
+  ) => html`<li style=${{ "--share": share }}>
     <${Token} label=${other} /> ${percentText(share, 1)}
   </li>`;
   return html`<div class="hidden-word">
@@ -43,7 +50,10 @@ const HiddenWords = () => {
   const positions = reads && query && !masks.includes(asked) ? [asked] : others;
   return html`<section class="hidden-words" aria-label=${say("Hidden words")} hidden=${!reads}
     ...${part.attributes({ run: run?.run, places: positions.join(",") })}>
-    ${positions.map((position) => html`<${Hidden} key=${position} ...${{ part, position, label: run.labels[position], isHidden: masks.includes(position) }} />`)}
+    ${positions.map(
+      (position) => html`<${Hidden} key=${position} part=${part} position=${position}
+      label=${run.labels[position]} isHidden=${masks.includes(position)} />`,
+    )}
     <p class="hint hidden-hint">${say("Press a token of the text to hide it.")}</p>
   </section>`;
 };

@@ -21,6 +21,7 @@ const Surprisal = () => {
   const { run } = page;
   const { answer, asked } = useAnswer(part, "surprisal", run && { run: run.run });
   const says = answer?.none ?? answer?.says;
+  /** @type {(name: string, words: string) => any} */
   const key = (name, words) => html`<span class=${`key ${name}`}>${words}</span>`;
   return html`<div class="surprisal-box" ...${part.attributes({ run: asked?.run })}>
     <p class="surprisal-says">${says && asSentence(says)}</p>
@@ -35,11 +36,14 @@ const Surprisal = () => {
 // The logit lens.
 
 const TYPE_PX = 14; // of the tokens in the cells, as laid out by Python
+/** @type {(meta: any, row: number, column: number, values: number[]) => string} */
 const cellText = (meta, row, column, [value]) =>
   `${meta.best[row][column]} ${numeral(value.toFixed(4))}`;
+/** @type {(scale: [number, string][]) => string} */
 const gradient = (scale) =>
   `linear-gradient(to right, ${scale.map(([at, colour]) => `${colour} ${at * 100}%`).join(", ")})`;
 
+/** @type {(answer: import("./types").LensPage) => string} */
 const words = ({ tied, predicts }) => {
   const told = [
     say(
@@ -59,6 +63,7 @@ const words = ({ tied, predicts }) => {
 };
 
 // Row names are next to the picture: remove the figure's row names and colour bar.
+/** @type {(figure: import("../../web/types").Figure, width: number) => void} */
 const fitBesideRows = ({ data, layout }, width) => {
   const cells = width - layout.margin.l - layout.margin.r;
   layout.width = Math.round((cells * fontPx()) / TYPE_PX) + 16;
@@ -76,14 +81,18 @@ const fitBesideRows = ({ data, layout }, width) => {
 };
 
 // Row names are next to the picture, so that they stay visible when it is scrolled.
+/** @param {{ layout: any }} props */
 const Rows = ({ layout }) => {
   const { t: top, b: bottom } = layout.margin;
   const names = layout.meta.row_labels;
   const height = (layout.height - top - bottom) / names.length;
+  /** @type {(text: string, y: number, kind?: string) => any} */
   const at = (text, y, kind = "") =>
     html`<span class=${kind} style=${{ top: `${y}px` }}>${text}</span>`;
   return [
-    ...names.map((name, row) => at(name, top + height * (names.length - row - 0.5))),
+    ...names.map((/** @type {string} */ name, /** @type {number} */ row) =>
+      at(name, top + height * (names.length - row - 0.5)),
+    ),
     layout.xaxis2.visible !== false && at(say("came next"), top - 14, "axis"),
     at(say("token read"), layout.height - bottom + 16, "axis"),
   ];
@@ -96,14 +105,15 @@ const Lens = () => {
   const { answer, asked } = useAnswer(part, "lens", run && { run: run.run, first: fields.lens });
   const meta = answer?.figure?.layout.meta ?? {};
   const [columns, total] = [answer?.columns ?? 0, asked?.run === run?.run ? meta.total : 0];
-  const turn = (first) => (fields.lens = Math.max(0, first));
+  const turn = (/** @type {number} */ first) => (fields.lens = Math.max(0, first));
   useEvent("query", (query) => {
     const place = query?.stack === page.run?.stack ? query.index - page.run.trace_start : -1;
     const outside = place < fields.lens || place >= fields.lens + columns;
     if (place >= 0 && place < total && outside) turn(Math.floor(place / columns) * columns);
   });
   useEvent("run", () => turn(0));
-  const change = (made) => fitBesideRows(made, answer.figure.layout.width);
+  const change = (/** @type {import("../../web/types").Figure} */ made) =>
+    fitBesideRows(made, answer.figure.layout.width);
   const scale = { background: drawn && gradient(drawn.data[0].colorscale) };
   const first = asked?.first ?? 0;
   return html`<div class="lens-box" ...${part.attributes({ run: asked?.run, first })}>
@@ -111,18 +121,19 @@ const Lens = () => {
     <div class="lens-head">
       <span>${say("probability of the best token")} <span class="key">0 <i class="lens-scale" style=${scale}></i> 1</span></span>
       <${Pager} at=${first} size=${columns} total=${total} go=${turn}
-        inWords=${(places) => say("tokens {first} to {last} of {total}", places)} />
+        inWords=${(/** @type {any} */ places) => say("tokens {first} to {last} of {total}", places)} />
     </div>
     <div class="lens-frame">
       <div class="lens-rows" aria-hidden="true">${drawn && html`<${Rows} layout=${drawn.layout} />`}</div>
       <${TokenColumns} part=${part} name="lens" figure=${answer?.figure} change=${change}
-        numbers=${(...cell) => cellText(meta, ...cell)} done=${setDrawn}
+        numbers=${(/** @type {[number, number, number[]]} */ ...cell) => cellText(meta, ...cell)} done=${setDrawn}
         first=${run && run.trace_start + first} wide=${say("Logit lens: each layer read as if it were the last")} />
     </div>
   </div>`;
 };
 
 // Scroll the column of the chosen token, or of the next one, into view.
+/** @param {import("./types").Columns & { box: import("../../web/types").Drawn }} props */
 const Band = ({ box, first, follows }) => {
   const band = useRef(/** @type {any} */ (null));
   const { run, query } = page;
@@ -144,13 +155,14 @@ const Band = ({ box, first, follows }) => {
 
 // A Figure whose first column is the token `first`; a click chooses one, or, where a column says what
 // was expected of its token (follows), the one before it.
+/** @param {import("./types").Columns & import("../../web/types").Attributes} props */
 const TokenColumns = ({ first, follows = false, ...figure }) => {
-  const choose = ({ points }) => {
+  const choose = (/** @type {import("../../web/types").Pointed} */ { points }) => {
     const index = first + Math.round(points[0].x);
     setQuery(follows ? before(index) : { stack: page.run.stack, index });
   };
   return html`<${Figure} ...${figure} on=${{ plotly_click: choose }}
-    over=${(box) => html`<${Band} ...${{ box, first, follows }} />`} />`;
+    over=${(/** @type {import("../../web/types").Drawn} */ box) => html`<${Band} box=${box} first=${first} follows=${follows} />`} />`;
 };
 
 // The tree of a beam search.
@@ -170,6 +182,7 @@ const SearchTree = () => {
 
 // ---- the next token ----
 
+/** @type {(step: number, steps: number) => any} */
 const title = (step, steps) =>
   sayWith("Step {step} of {steps}: chose “{token}” with probability {probability}", {
     step: step + 1,
@@ -185,6 +198,7 @@ const expects = () =>
 // ---- the folds ----
 
 // Mean bits of a generated token; none if nothing was generated.
+/** @type {(run: import("../../web/types").Run) => string | false} */
 const bitsInWords = ({ probabilities: all }) => {
   const bits = all.reduce((sum, one) => sum - Math.log2(one), 0) / all.length;
   return (
@@ -194,6 +208,7 @@ const bitsInWords = ({ probabilities: all }) => {
 };
 // The layer from which on the network would say what it says in the end. lens: after the embedding and each
 // layer.
+/** @type {(answer: import("./types").Predicted) => any} */
 const knownFrom = ({ lens, position }) => {
   if (!lens.length) return null;
   const last = lens[lens.length - 1];
@@ -201,6 +216,7 @@ const knownFrom = ({ lens, position }) => {
   const token = html`<bdi translate=${false}>${beginning(last, position)}</bdi>`;
   return sayWith("{token} from layer {layer} on", { token, layer: Math.max(0, from - 1) });
 };
+/** @param {{ answer: import("./types").Predicted | null }} props */
 const Deeper = ({ answer }) => {
   const { run } = page;
   return html`<div>
@@ -220,7 +236,7 @@ const Prediction = () => {
   const step = run ? predictedPosition() - run.n_prompt : -1;
   const isStep = step >= 0 && step < steps;
   const isCurrent = asked?.run === run?.run;
-  const go = (to) => setQuery(before(run.n_prompt + to));
+  const go = (/** @type {number} */ to) => setQuery(before(run.n_prompt + to));
   const facts = { run: asked?.run, step: answer && answer.position + 1 - run.n_prompt };
   const head = () => html`<div class="step-head">
       <button type="button" class="previous" aria-label=${say("One token back")}

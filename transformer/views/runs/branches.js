@@ -18,18 +18,21 @@ import { Token } from "../../web/text.js";
 import { RUN_GONE } from "../../web/ask.js";
 
 // The length of the common prefix of two lists.
+/** @type {(a: number[], b: number[]) => number} */
 const sharedLength = (a, b) => {
   const at = a.findIndex((one, place) => one !== b[place]);
   return at < 0 ? a.length : at;
 };
 // Runs of one prompt, each below the earlier one with which it shares most tokens; leaves: the place of
 // the first token that it does not share.
+/** @type {(entries: import("../../web/types").PastRun[]) => import("./types").Node[]} */
 const runTree = (entries) => {
-  /** @type {any[]} */
+  /** @type {import("./types").Node[]} */
   const nodes = [];
   for (const entry of entries) {
     const shares = nodes.map((node) => sharedLength(node.entry.facts.ids, entry.facts.ids));
     const best = shares.indexOf(Math.max(...shares));
+    /** @type {import("./types").Node} */
     const node = {
       entry,
       leaves: nodes.length ? shares[best] : entry.facts.n_prompt,
@@ -44,10 +47,13 @@ const runTree = (entries) => {
 
 // ---- the runs of one prompt as a tree: where each leaves the text of an earlier one ----
 
+/** @type {(entry: import("../../web/types").PastRun) => string} */
 const settingsOf = ({ facts }) =>
   sayList([facts.how, ...facts.interventions.map(({ says }) => says)], ";");
 // Running text: spaces as spaces.
+/** @type {(labels: string[]) => string} */
 const plain = (labels) => labels.join("").replaceAll("␣", " ");
+/** @type {(node: import("./types").Node) => { own: string, where: string, told: string }} */
 const wordsOf = ({ entry, leaves, parent }) => {
   const settings = settingsOf(entry);
   return {
@@ -57,18 +63,21 @@ const wordsOf = ({ entry, leaves, parent }) => {
   };
 };
 
+/** @type {(run: string) => void} */
 const compare = (run) => {
   compared.run = run;
   openSection("compare");
 };
+/** @param {{ entry: import("../../web/types").PastRun, tabindex: number }} props */
 const Compare = ({ entry, tabindex }) => {
-  const press = (event) => {
+  const press = (/** @type {Event} */ event) => {
     event.stopPropagation();
     compare(entry.facts.run);
   };
   return html`<button type="button" class="branch-compare" tabindex=${tabindex} onClick=${press}
     aria-label=${say("Compare text {number} with the shown one", { number: entry.number })}>${say("compare")}</button>`;
 };
+/** @param {{ node: import("./types").Node, isGone: boolean, tabindex: number, show: (node: import("./types").Node) => void }} props */
 const Line = ({ node, isGone, tabindex, show }) => {
   const { entry, leaves, parent } = node;
   const { own, where, told } = wordsOf(node);
@@ -81,11 +90,13 @@ const Line = ({ node, isGone, tabindex, show }) => {
     ${
       isGone
         ? html`<small class="branch-how">${say("no longer kept by the server")}</small>`
-        : entry.facts.run !== page.run.run && html`<${Compare} ...${{ entry, tabindex }} />`
+        : entry.facts.run !== page.run.run &&
+          html`<${Compare} entry=${entry} tabindex=${tabindex} />`
     }
   </div>`;
 };
 
+/** @type {Record<string, (all: import("./types").Node[], node: import("./types").Node) => import("./types").Node | null | undefined>} */
 const MOVES = {
   ArrowDown: (all, node) => all[all.indexOf(node) + 1],
   ArrowUp: (all, node) => all[all.indexOf(node) - 1],
@@ -94,10 +105,13 @@ const MOVES = {
   Home: (all) => all[0],
   End: (all) => all[all.length - 1],
 };
+/** @type {(node: import("./types").Node) => import("./types").Node[]} */
 const withBelow = (node) => [node, ...node.children.flatMap(withBelow)];
+/** @type {(node: import("./types").Node) => string} */
 const runOf = ({ entry }) => entry.facts.run;
 
 // entries: of one prompt. gone: the runs that the server no longer keeps.
+/** @param {{ entries: import("../../web/types").PastRun[], gone: string[] }} props */
 const Tree = ({ entries, gone }) => {
   const items = useRef(/** @type {Record<string, any>} */ ({}));
   const { run } = page.run;
@@ -106,11 +120,12 @@ const Tree = ({ entries, gone }) => {
   const all = roots.flatMap(withBelow);
   const wanted = at.run === run ? at.stop : run;
   const stop = runOf(all.find((node) => runOf(node) === wanted) ?? all[0]);
-  const show = (node) => {
+  const show = (/** @type {import("./types").Node} */ node) => {
     put({ run, stop: runOf(node) });
     if (gone.includes(runOf(node))) showProblem(RUN_GONE);
     else if (runOf(node) !== run) showRun(node.entry.facts);
   };
+  /** @type {(event: KeyboardEvent, node: import("./types").Node) => void} */
   const press = (event, node) => {
     if (event.target !== event.currentTarget) return; // of an item below
     const to = MOVES[event.key]?.(all, node);
@@ -121,6 +136,7 @@ const Tree = ({ entries, gone }) => {
     } else return;
     event.preventDefault();
   };
+  /** @type {(node: import("./types").Node, level: number) => any} */
   const item = (node, level) => {
     const { own, where, told } = wordsOf(node);
     const name = runOf(node);
@@ -132,8 +148,8 @@ const Tree = ({ entries, gone }) => {
       aria-level=${level} aria-selected=${String(name === run)}
       aria-label=${say("Text {number}: {text}", { number: node.entry.number, text: words })}
       aria-disabled=${isGone ? "true" : undefined} aria-expanded=${below.length ? "true" : undefined}
-      onKeyDown=${(event) => press(event, node)} ref=${(made) => (items.current[name] = made)}>
-      <${Line} ...${{ node, isGone, tabindex, show }} />
+      onKeyDown=${(/** @type {KeyboardEvent} */ event) => press(event, node)} ref=${(/** @type {HTMLElement | null} */ made) => (items.current[name] = made)}>
+      <${Line} node=${node} isGone=${isGone} tabindex=${tabindex} show=${show} />
       ${below.length > 0 && html`<ul role="group">${below}</ul>`}
     </li>`;
   };
@@ -147,6 +163,7 @@ const Tree = ({ entries, gone }) => {
 
 // The selected step: that of the token after the chosen one, if there is one; else the previous selection, at
 // first 0.
+/** @type {(steps: number) => number} */
 const useStep = (steps) => {
   const { run, query } = page;
   const last = useRef({ run, step: 0 });
@@ -157,6 +174,7 @@ const useStep = (steps) => {
   return last.current.step;
 };
 
+/** @param {{ answer: import("./types").Candidates, at: number, branch: (id: number) => void }} props */
 const Choice = ({ answer, at, branch }) => {
   const [id, token, p] = [answer.ids[at], answer.labels[at], answer.probabilities[at]];
   const [taken, probability] = [id === answer.taken, numeral(p.toFixed(4))];
@@ -169,18 +187,21 @@ const Choice = ({ answer, at, branch }) => {
   </button></li>`;
 };
 
+/** @param {{ step: number, steps: number, answer: import("./types").Candidates | null, asked: any }} props */
 const Step = ({ step, steps, answer, asked }) => {
-  const go = (to) => setQuery(before(page.run.n_prompt + to));
+  const go = (/** @type {number} */ to) => setQuery(before(page.run.n_prompt + to));
   const { n_prompt: start } = pastRun(asked?.run)?.facts ?? page.run ?? {};
-  const title = () => {
-    const taken = answer.labels[answer.ids.indexOf(answer.taken)];
+  /** @type {(of: import("./types").Candidates) => any} */
+  const title = (of) => {
+    const taken = of.labels[of.ids.indexOf(of.taken)];
     return sayWith(
       "Token {place} is “{token}”. It could have been:",
       tokenAt(start + asked.step, taken),
     );
   };
   const none = page.run && say("Nothing was generated, so there is no token to change.");
-  const branch = (id) => asked.run === page.run.run && branchAt(asked.step, id);
+  const branch = (/** @type {number} */ id) =>
+    asked.run === page.run.run && branchAt(asked.step, id);
   const notes = answer && [
     say("These are the network's probabilities, before temperature and filters."),
     answer.searched && say("A branch of a beam search goes on greedily."),
@@ -190,18 +211,19 @@ const Step = ({ step, steps, answer, asked }) => {
       <button type="button" class="previous" aria-label=${say("One token back")}
         disabled=${step === 0} onClick=${() => go(step - 1)}>‹</button>
       <h4 class="branch-title">${
-        answer ? title() : steps ? say("What it could have been") : none
+        answer ? title(answer) : steps ? say("What it could have been") : none
       }</h4>
       <button type="button" class="next" aria-label=${say("One token on")}
         disabled=${step >= steps - 1} onClick=${() => go(step + 1)}>›</button>
     </div>
     <ul class="branch-choices" aria-label=${say("What it could have been")}>
-      ${answer?.ids.map((id, at) => html`<${Choice} key=${id} ...${{ answer, at, branch }} />`)}
+      ${answer?.ids.map((id, at) => html`<${Choice} key=${id} answer=${answer} at=${at} branch=${branch} />`)}
     </ul>
     <p class="branch-note hint">${notes && notes.filter(Boolean).join(" ")}</p>
   </div>`;
 };
 
+/** @type {(facts: import("../../web/types").Run) => boolean} */
 const isOfPrompt = ({ model, text }) => model === page.run?.model && text === page.run.text;
 
 const Branches = () => {
@@ -212,14 +234,14 @@ const Branches = () => {
   const { answer, asked } = useAnswer(part, "choices", steps > 0 && { run: run.run, step });
   const entries = pastRuns.filter(({ facts }) => isOfPrompt(facts));
   const runs = entries.map(({ facts }) => facts.run);
-  const gone = useGone(part, run && runs);
+  const gone = useGone(part, run ? runs : null);
   const shown = steps > 0 ? { answer, asked } : { answer: null, asked: { run: run?.run } };
   return html`<section class="branches whatif" ...${part.attributes({ run: shown.asked?.run, step: shown.asked?.step })}>
     <p>${say("Choose one of the candidates: the text branches there and goes on with the settings at the left. A sampled text uses the random numbers that it would have had anyway, so only the token makes the difference.")}</p>
     <${Step} ...${{ step, steps, ...shown }} />
     <div class="branch-box">
       <h4>${say("The texts of this prompt so far")}</h4>
-      ${entries.length > 0 && html`<${Tree} ...${{ entries, gone }} />`}
+      ${entries.length > 0 && html`<${Tree} entries=${entries} gone=${gone} />`}
       <p class="hint">${say("Each text stands under the one whose beginning it shares, from the token where they part. Click one to see all of it again; the network does not run for that. Arrow keys move, Enter shows the text.")}</p>
     </div>
   </section>`;

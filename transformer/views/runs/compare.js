@@ -22,51 +22,58 @@ import { alter, generates, compared, pastRun, pastRuns, runName, useGone } from 
 
 // The tokens of two runs, side by side.
 
-const SAID = {
+/** @type {Record<string, (count: number) => string>} */
+const COUNT_WORDS = {
   equal: (count) => say("{count} in both", { count }),
   replaced: (count) => sayN("{n} replaced", "{n} replaced", count),
   "only A": (count) => say("{count} only in A", { count }),
   "only B": (count) => say("{count} only in B", { count }),
 };
+/** @type {Record<string, string>} */
 const LISTS = { source: say("source"), text: say("text") };
-const HEADS = {
+/** @type {Record<string, (counts: string) => string>} */
+const HEADINGS = {
   source: (counts) => say("Source: {counts}.", { counts }),
   text: (counts) => say("Text: {counts}.", { counts }),
 };
 
-const LOOKS = { A: "side-a", B: "side-b" };
+/** @type {Record<string, string>} */
+const CLASS_OF_SIDE = { A: "side-a", B: "side-b" };
 // One run's tokens of a text, with those that the other lacks highlighted. A click on a token of A chooses
 // it.
+/** @param {{ text: import("./types").ComparedText, side: string, label: string }} props */
 const Side = ({ text: { name, a, b, pairs }, side, label }) => {
   const [labels, at] = side === "A" ? [a, 0] : [b, 1];
-  const token = (pair) => {
+  const token = (/** @type {import("./types").TokenPair} */ pair) => {
     const look = `pair ${pair[2].replace(" ", "-").toLowerCase()}`;
-    const words = html`<${Token} label=${labels[pair[at]]} />`;
-    const choose = () => setQuery({ stack: page.run.stack, index: pair[0] });
+    const words = html`<${Token} label=${labels[Number(pair[at])]} />`;
+    const choose = () => setQuery({ stack: page.run.stack, index: Number(pair[0]) });
     return name === "text" && side === "A"
       ? html`<li><button type="button" class=${look} onClick=${choose}>${words}</button></li>`
       : html`<li><span class=${look}>${words}</span></li>`;
   };
-  return html`<div class=${LOOKS[side]}>
+  return html`<div class=${CLASS_OF_SIDE[side]}>
     <h5>${side}</h5>
     <ul class="pairs" aria-label=${sayList([label, side])}>${pairs.filter((pair) => pair[at] !== null).map(token)}</ul>
   </div>`;
 };
 
+/** @param {{ text: import("./types").ComparedText, many: boolean }} props */
 const List = ({ text, many }) => {
   const counts = sayList(
-    Object.entries(SAID)
+    Object.entries(COUNT_WORDS)
       .filter(([how]) => text.counts[how])
       .map(([how, said]) => said(text.counts[how])),
   );
   const label = capital(LISTS[text.name]);
   return html`<div class="compare-text">
-    <p class="hint">${many ? HEADS[text.name](counts) : asSentence(counts)}</p>
+    <p class="hint">${many ? HEADINGS[text.name](counts) : asSentence(counts)}</p>
     <div class="two">${["A", "B"].map((side) => html`<${Side} ...${{ text, side, label }} />`)}</div>
   </div>`;
 };
 
 // pair: {run, other}, the ids of A and B.
+/** @param {{ pair: import("./types").Pair }} props */
 const Texts = ({ pair }) => {
   const part = usePart();
   const { answer, asked } = useAnswer(part, "compare", pair);
@@ -74,14 +81,18 @@ const Texts = ({ pair }) => {
   const many = texts.length > 1;
   return html`<section class="compare-texts" ...${part.attributes(asked)}>
     <h4>${capital(say("tokens"))}</h4>
-    <div class="compare-lists">${texts.map((text) => html`<${List} ...${{ text, many }} />`)}</div>
+    <div class="compare-lists">${texts.map((/** @type {import("./types").ComparedText} */ text) => html`<${List} ...${{ text, many }} />`)}</div>
   </section>`;
 };
 
 // The probability of each token of two runs.
 
+/** @type {(figure: import("../../web/types").Figure) => import("../../web/figure.js").Table} */
 const numbersOf = ({ data: [bars], layout }) => ({
-  rows: layout.meta.labels.map((label, place) => `${layout.meta.pairs[place][0]} ${label}`),
+  rows: layout.meta.labels.map(
+    (/** @type {string} */ label, /** @type {number} */ place) =>
+      `${layout.meta.pairs[place][0]} ${label}`,
+  ),
   columns: [say("in A"), say("in B"), "B − A"],
   value: (row, column) => {
     const [a, b] = bars.customdata[row];
@@ -89,10 +100,12 @@ const numbersOf = ({ data: [bars], layout }) => ({
   },
   corner: say("token"),
 });
+/** @type {(pointed: import("../../web/types").Pointed, box: import("../../web/types").Drawn) => void} */
 const chooseBefore = ({ points }, { layout: { meta } }) =>
   setQuery(before(meta.pairs[Math.round(points[0].x)][0]));
 
 // pair: {run, other}, the ids of A and B.
+/** @param {{ pair: import("./types").Pair }} props */
 const Outcomes = ({ pair }) => {
   const part = usePart();
   const { answer, asked } = useAnswer(part, "outcomes", pair);
@@ -113,16 +126,23 @@ const Outcomes = ({ pair }) => {
 
 const WIDEST_PX = 720; // of the difference of two heads
 
+/** @type {(a: import("../../web/types").Run, b: import("../../web/types").Run) => boolean} */
 const alike = (a, b) =>
   a.n_heads === b.n_heads && sitesOf(a).map(siteName).join() === sitesOf(b).map(siteName).join();
+/** @type {(facts: import("../../web/types").Run) => import("../../web/types").Choice[]} */
 const headsOf = ({ n_heads: count }) => [
-  ...Array.from({ length: count }, (_, head) => [head, String(head)]),
+  ...Array.from(
+    { length: count },
+    (_, head) => /** @type {import("../../web/types").Choice} */ ([head, String(head)]),
+  ),
   ["mean", say("the mean of all heads")],
 ];
+/** @type {(site: import("../../web/store.js").Site) => import("../../web/types").Choice} */
 const inWords = (site) => [
   siteName(site),
   say("{attention}, layer {layer}", { attention: kindOf(site), layer: site.layer }),
 ];
+/** @type {(facts: import("../../web/types").Run, head: import("./types").ComparedHead) => import("./types").ComparedHead} */
 const nearest = (facts, { stack, layer, kind, head }) => {
   const sites = sitesOf(facts);
   const found =
@@ -131,6 +151,7 @@ const nearest = (facts, { stack, layer, kind, head }) => {
     sites[0];
   return { ...found, head: head === "mean" || head < facts.n_heads ? head : 0 };
 };
+/** @type {(meta: { limit: number, kept: number[] }) => string} */
 const says = ({ limit, kept: [a, b] }) =>
   say(
     "Orange: read more in B. Purple: read more in A. The colours go from {least} to {most}. Of " +
@@ -140,19 +161,21 @@ const says = ({ limit, kept: [a, b] }) =>
 
 // The compared heads, [A's, B's]: by default the page's chosen head, in B if it exists there. choose(heads)
 // picks others.
+/** @type {(a: import("../../web/types").Run, b: import("../../web/types").Run) => { heads: import("./types").ComparedHead[], choose: (heads: import("./types").ComparedHead[]) => void }} */
 const useHeads = (a, b) => {
-  const [heads, choose] = useState(/** @type {any[]} */ ([]));
+  const [heads, choose] = useState(/** @type {import("./types").ComparedHead[]} */ ([]));
   const { head } = page;
   useLayoutEffect(() => {
     if (!head) return;
     const first = nearest(a, head);
     choose([first, nearest(b, alike(a, b) ? first : (heads[1] ?? first))]);
   }, [a.run, b.run, head && siteName(head), head?.head]);
-  // Of the runs of this moment: the others' heads stand until the effect has run.
+  // Clamp to the current runs: `heads` holds the previous pair's until the effect runs.
   return { heads: heads.map((one, place) => nearest([a, b][place], one)), choose };
 };
 
 // pair: {run, other}, the ids of A and B; a, b: all of them.
+/** @param {import("./types").Compared} props */
 const Difference = ({ pair, a, b }) => {
   const part = usePart();
   const { heads, choose } = useHeads(a, b);
@@ -166,21 +189,25 @@ const Difference = ({ pair, a, b }) => {
   };
   const { answer, asked } = useAnswer(part, "difference", wanted);
   const meta = answer?.figure?.layout.meta ?? {};
+  /** @type {(place: number, changed: any) => void} */
   const pick = (place, changed) => {
     const now = heads.map((head, at) => (at === place ? { ...head, ...changed } : head));
     choose(alike(a, b) ? [now[0], now[0]] : now);
-    if (now[0].head !== "mean") setHead(now[0]);
+    const [{ head: number, ...site }] = now;
+    if (number !== "mean") setHead({ ...site, head: number });
   };
+  /** @type {(place: number, facts: import("../../web/types").Run, words: string[], classes: string[]) => any} */
   const pickers = (place, facts, [ofSite, ofHead], classes) => {
     const sites = sitesOf(facts);
     const hidden = place === 1 && alike(a, b);
     const at = heads[place] ?? { ...sites[0], head: 0 };
-    const pickSite = (name) =>
+    const pickSite = (/** @type {string} */ name) =>
       pick(
         place,
         sites.find((site) => siteName(site) === name),
       );
-    const pickHead = (head) => pick(place, { head: head === "mean" ? head : Number(head) });
+    const pickHead = (/** @type {string} */ head) =>
+      pick(place, { head: head === "mean" ? head : Number(head) });
     return html`<label hidden=${hidden}>${ofSite} <${Select} class=${classes[0]}
         options=${sites.map(inWords)} value=${siteName(at)} set=${pickSite} /></label>
       <label hidden=${hidden}>${ofHead} <${Select} class=${classes[1]}
@@ -201,8 +228,9 @@ const Difference = ({ pair, a, b }) => {
 
 const NONE = say("There is no second run yet: generate one, or branch above.");
 
+/** @param {{ others: import("../../web/types").PastRun[], gone: string[], b: string, choose: (run: string) => void }} props */
 const Choice = ({ others, gone, b, choose }) => {
-  const option = (entry) => {
+  const option = (/** @type {import("../../web/types").PastRun} */ entry) => {
     const { run } = entry.facts;
     const lost = gone.includes(run);
     const name = lost
@@ -215,8 +243,10 @@ const Choice = ({ others, gone, b, choose }) => {
   };
   const shown = page.run && pastRun(page.run.run);
   const other = pastRun(b)?.facts;
-  const isOnlyRead = other?.model === page.run?.model && generates() && !other.probabilities.length;
+  const isOnlyRead =
+    other?.model === page.run?.model && generates() && !other?.probabilities.length;
   const write = () =>
+    other &&
     alter(
       other.interventions.map(({ is }) => is),
       [],
@@ -224,7 +254,7 @@ const Choice = ({ others, gone, b, choose }) => {
     );
   return html`<div class="whatif-head compare-head" hidden=${!others.length}>
     <label>A: <span class="compare-a"><bdi>${shown && runName(shown)}</bdi></span></label>
-    <label>B: <select class="compare-b" onChange=${({ target }) => choose(target.value)}>
+    <label>B: <select class="compare-b" onChange=${(/** @type {import("../../web/types").ChangeOf<HTMLSelectElement>} */ { target }) => choose(target.value)}>
       ${others.map(option)}
     </select></label>
     ${isOnlyRead && html`<span class="whatif-buttons"><button type="button" class="main" onClick=${write}>${say("Write on")}</button></span>`}
@@ -233,9 +263,10 @@ const Choice = ({ others, gone, b, choose }) => {
 };
 
 // B unless another was chosen: the intact run of an altered text, else the newest other one.
+/** @type {(others: import("../../web/types").PastRun[]) => import("../../web/types").PastRun | undefined} */
 const usual = (others) => {
   const { text, model } = page.run ?? {};
-  const isIntact = ({ facts }) =>
+  const isIntact = (/** @type {import("../../web/types").PastRun} */ { facts }) =>
     facts.text === text && facts.model === model && !facts.interventions.length;
   return (page.run?.interventions.length && others.find(isIntact)) || others[0];
 };
@@ -244,7 +275,7 @@ const Compare = () => {
   const part = usePart();
   const run = page.run?.run;
   const runs = pastRuns.map(({ facts }) => facts.run);
-  const gone = useGone(part, run && runs);
+  const gone = useGone(part, run ? runs : null);
   const others = pastRuns.filter(({ facts }) => facts.run !== run).reverse();
   const kept = others.filter(({ facts }) => !gone.includes(facts.run));
   const found = kept.find(({ facts }) => facts.run === compared.run) ?? usual(kept);
@@ -254,7 +285,8 @@ const Compare = () => {
   return html`<section class="compare whatif" ...${part.attributes({})} data-run=${run}
     data-other=${other}>
     <p>${say("A is the run that is shown. B is any other run of this visit: another branch, setting, prompt, alteration or model. To compare with another model, choose it above, generate, and come back here.")}</p>
-    <${Choice} b=${other} ...${{ others, gone, choose: (b) => (compared.run = b) }} />
+    <${Choice} b=${other} others=${others} gone=${gone}
+      choose=${(/** @type {string} */ b) => (compared.run = b)} />
     <div class="compare-body" hidden=${!two}>${body}</div>
   </section>`;
 };

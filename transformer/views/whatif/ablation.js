@@ -24,9 +24,11 @@ import { mounted, useAnswer, usePart } from "../../web/part.js";
 
 // The importance of each head for one token: a button, the most important head, and a map.
 
+/** @type {(probability: number) => string} */
 const percent = (probability) => `${numeral((100 * probability).toPrecision(3))} %`;
 
 // The most important head for the token with this label.
+/** @type {(most: import("./types").HeadEffect, label: string) => any} */
 const mostInWords = (most, label) => {
   const { before, after } = most;
   const told = {
@@ -41,6 +43,7 @@ const mostInWords = (most, label) => {
   );
 };
 // The meaning of the map's colours.
+/** @type {(answer: import("./types").Importance) => string} */
 const mapInWords = ({ log_probability: intact, limit }) =>
   [
     say("With all heads the intact network gives it p = {probability}.", {
@@ -53,13 +56,16 @@ const mapInWords = ({ log_probability: intact, limit }) =>
     ),
   ].join(" ");
 
+/** @param {{ part: import("../../web/part.js").Part, answer: import("./types").Importance, asked: any, toggle: (head: import("../../web/types").Head) => void }} props */
 const ImportanceMap = ({ part, answer, asked, toggle }) => {
   const { stack, kind, position } = asked;
   const title = sayWith(
     "Change of ln p of token {place}, “{token}”, when each head alone is switched off",
     tokenAt(position, answer.label),
   );
-  const choose = ({ points: [{ x: layer, y: head }] }) => toggle({ stack, kind, layer, head });
+  const choose = (
+    /** @type {import("../../web/types").Pointed} */ { points: [{ x: layer, y: head }] },
+  ) => toggle({ stack, kind, layer, head });
   return html`<div class="matter-box">
     <h4 class="matter-title">${title}</h4>
     <p class="matter-says">${mapInWords(answer)}</p>
@@ -67,38 +73,45 @@ const ImportanceMap = ({ part, answer, asked, toggle }) => {
       on=${{ plotly_click: choose }} />
   </div>`;
 };
-// The question, and its answer; see ablation.js for what it is given.
-const Matter = ({ part, answer, asked, toggle, change }) => {
+// Which head matters for the selected token, with a map of all.
+/** @param {{ part: import("../../web/part.js").Part, answer: import("./types").Importance | null, asked: any, toggle: (head: import("../../web/types").Head) => void, change: (part: Partial<import("./types").AblationChoices>) => void }} props */
+const HeadImportance = ({ part, answer, asked, toggle, change }) => {
   const position = predictedPosition();
-  const button = () =>
+  /** @type {(most: import("./types").HeadEffect) => any} */
+  const button = (most) =>
     html` <button type="button" class="ablation-most"
-      onClick=${() => alter(withAblation(answer.most, interventions(), asked.by))}>${say("Switch off {head}", { head: headName(answer.most) })}</button>`;
+      onClick=${() => alter(withAblation(most, interventions(), asked.by))}>${say("Switch off {head}", { head: headName(most) })}</button>`;
   return html`<div>
     <${PredictedToken} />
     <div class="whatif-buttons">
       <button type="button" class="matter" onClick=${() => change({ position })}>${say("How much does each head matter?")}</button>
     </div>
     <p class="matter-most" role="status" hidden=${!answer}>
-      ${answer && [mostInWords(answer.most, answer.label), !isAblated(answer.most) && button()]}
+      ${answer && [mostInWords(answer.most, answer.label), !isAblated(answer.most) && button(answer.most)]}
     </p>
-    ${answer && html`<${ImportanceMap} ...${{ part, answer, asked, toggle }} />`}
+    ${answer && html`<${ImportanceMap} part=${part} answer=${answer} asked=${asked} toggle=${toggle} />`}
   </div>`;
 };
 // The colour of each head in the map, [layer][head].
+/** @type {(answer: import("./types").Importance) => string[][]} */
 const coloursOf = ({ change, limit }) => {
   const scale = (page.dark, scaleOf(themed("effects").split(" ")));
   return change.map((row) => row.map((value) => colourAt(scale, (value / limit + 1) / 2)));
 };
 
+/** @type {() => any[]} */
 const ablations = () => interventions().filter(ablatesHeads);
+/** @type {(all: import("./types").Ablation[]) => import("../../web/types").Head[]} */
 const headsOf = (all) =>
   all.flatMap(({ stack, kind = "self", layer, heads }) =>
     heads.map((head) => ({ stack, kind, layer, head })),
   );
+/** @type {(all: import("./types").Ablation[]) => Set<string>} */
 const namesOf = (all) => new Set(headsOf(all).map((one) => `${siteName(one)}.${one.head}`));
 
 // The choices for the shown run, [state, change(part of it)]: kind, its index among the run's; chosen, the
 // ablations as plain values; by; and position, of the map's token.
+/** @type {() => [import("./types").AblationChoices, (part: Partial<import("./types").AblationChoices>) => void]} */
 const useChoices = () => {
   const { run } = page;
   const [kept, keep] = useState(/** @type {any} */ ({ of: null, kind: 0, by: "zero" }));
@@ -107,7 +120,7 @@ const useChoices = () => {
     kind: run?.kinds[kept.kind] ? kept.kind : 0,
     by: ablations()[0]?.by ?? kept.by,
     chosen: headsOf(ablations()).reduce(
-      (all, head) => (isAblated(head, all) ? all : withAblation(head, all)),
+      (/** @type {any[]} */ all, head) => (isAblated(head, all) ? all : withAblation(head, all)),
       [],
     ),
     position: null,
@@ -119,12 +132,14 @@ const useChoices = () => {
 // ---- the switches ----
 
 // colours: of the strip under each head, [layer][head].
+/** @param {{ kind: import("../../web/store.js").Kind, chosen: import("./types").Ablation[], toggle: (head: import("../../web/types").Head) => void, colours: string[][] | null }} props */
 const Grid = ({ kind: { stack, kind, n_layers: layers }, chosen, toggle, colours }) => {
   const [stop, setStop] = useState({ row: 0, column: 0 }); // the one in the tab order
   const nHeads = page.run.n_heads;
   const last = { row: nHeads - 1, column: layers - 1 };
   const at = stop.row > last.row || stop.column > last.column ? { row: 0, column: 0 } : stop;
   const keysOf = useButtonKeys(last, setStop);
+  /** @type {(layer: number, head: number) => any} */
   const button = (layer, head) => {
     const cell = { row: head, column: layer };
     const one = { stack, kind, layer, head };
@@ -140,6 +155,7 @@ const Grid = ({ kind: { stack, kind, n_layers: layers }, chosen, toggle, colours
       <span>${layer}·${head}</span><i style=${{ background: colours?.[layer][head] ?? "" }} />
     </button>`;
   };
+  /** @type {(_: any, head: number) => any} */
   const row = (_, head) => Array.from({ length: layers }, (_each, layer) => button(layer, head));
   return html`<div class="ablation-grid" role="group" style=${{ "--layers": layers }}
     aria-label=${say("Heads to switch off: arrow keys move, Space chooses")}>
@@ -153,6 +169,7 @@ const ablatedNow = () =>
     "{n} heads switched off in the shown run.",
     namesOf(ablations()).size,
   );
+/** @type {(chosen: import("./types").Ablation[]) => string} */
 const inWords = (chosen) => {
   const [wanted, off] = [namesOf(chosen), namesOf(ablations())];
   const now = ablatedNow();
@@ -165,17 +182,19 @@ const inWords = (chosen) => {
   );
   return say("{chosen}; {off}", { chosen: told, off: now });
 };
+/** @type {(choices: import("./types").AblationChoices) => void} */
 const apply = ({ chosen, by }) =>
   alter([
     ...interventions().filter(({ type }) => type !== "ablate"),
     ...chosen.map((one) => ablationOf({ kind: "self", ...one }, one.heads, by)),
   ]);
+/** @param {{ state: import("./types").AblationChoices, change: (part: Partial<import("./types").AblationChoices>) => void, toggle: (head: import("../../web/types").Head) => void, colours: string[][] | null }} props */
 const Switches = ({ state, change, toggle, colours }) => {
   const { chosen, kind } = state;
   const none = !chosen.length && !ablations().length;
   return html`<div>
     <p class="hint">${`${say("head")} ↓ ${say("layer")} →`}</p>
-    <${Grid} kind=${page.run.kinds[kind]} ...${{ chosen, toggle, colours }} />
+    <${Grid} kind=${page.run.kinds[kind]} chosen=${chosen} toggle=${toggle} colours=${colours} />
     <p class="hint">${say("A chosen head is crossed out; the strip under it has its colour in the map.")}</p>
     <div class="whatif-buttons">
       <button type="button" class="main apply" disabled=${none} onClick=${() => apply(state)}>${
@@ -210,21 +229,22 @@ const Ablation = () => {
   const answer = position !== null && found.asked?.run === run.run ? found.answer : null;
   const { asked } = found;
   const isOfKind = answer && asked.stack === stack && asked.kind === kind;
-  const toggle = (head) => change({ chosen: withAblation(head, state.chosen) });
+  const toggle = (/** @type {import("../../web/types").Head} */ head) =>
+    change({ chosen: /** @type {any[]} */ (withAblation(head, state.chosen)) });
   const colours = isOfKind && coloursOf(answer);
   return html`<section class="ablation whatif" ...${part.attributes({ run: run?.run, matter: answer ? `${asked.position} ${asked.by}` : undefined })}>
     <p>${say("What a head read is left out before it is added to the residual stream: it is set to zero, or replaced by its mean over the text (in the decoder, over the text so far).")}</p>
     <div class="whatif-head">
       <${KindButtons} name=${say("Which attention")} kinds=${run?.kinds ?? []}
-        chosen=${state.kind} choose=${(index) => change({ kind: index })} />
+        chosen=${state.kind} choose=${(/** @type {number} */ index) => change({ kind: index })} />
       <${Switch} name="ablated-by" title=${say("Replaced by")} options=${BY} value=${by}
-        set=${(how) => change({ by: how })} />
+        set=${(/** @type {string} */ how) => change({ by: how })} />
     </div>
     ${
       run &&
       html`<div class="ablation-body">
-        <${Switches} ...${{ state, change, toggle, colours }} />
-        <${Matter} ...${{ part, answer, asked, toggle, change }} />
+        <${Switches} state=${state} change=${change} toggle=${toggle} colours=${colours} />
+        <${HeadImportance} part=${part} answer=${answer} asked=${asked} toggle=${toggle} change=${change} />
       </div>`
     }
   </section>`;

@@ -18,18 +18,22 @@ import { siteName } from "../../web/sites.js";
 import { headShown, page } from "../../web/store.js";
 import { continued } from "../../web/text.js";
 
-const SHOWN = 60; // characters of a text, three lines of a card
+const MAX_CHARACTERS = 60; // characters of a text, three lines of a card
 
+/** @type {(what: string) => boolean} */
 const isOff = (what) => interventions().some((one) => one.type === "break" && one.what === what);
+/** @type {(what: string) => void} */
 const flip = (what) => {
   const others = interventions().filter((one) => one.type !== "break" || one.what !== what);
   alter(isOff(what) ? others : [...others, { type: "break", what }]);
 };
 
 // What each card leaves out: {key, asks, ...}; asks: of the server. The intact network is first.
+/** @type {(rows: import("./types").BreakRow[]) => import("./types").Case[]} */
 const casesOf = (rows) => {
   const head = headShown();
-  return [
+  /** @type {(import("./types").Case | null | false)[]} */
+  const cases = [
     { key: "", asks: {}, says: say("As it is"), why: say("The network as it was trained.") },
     head && {
       key: `${siteName(head)}.${head.head}`,
@@ -48,10 +52,12 @@ const casesOf = (rows) => {
       isOff: isOff(what),
       press: generates() && (() => flip(what)),
     })),
-  ].filter(Boolean);
+  ];
+  return cases.filter((one) => one !== null && one !== false);
 };
 
 // The texts that the prompt becomes, by case, asked for one after the other while the cards are seen.
+/** @type {(part: import("../../web/part.js").Part, of: string, cases: import("./types").Case[]) => Map<string, import("./types").Outcome>} */
 const useTexts = (part, of, cases) => {
   const [state, set] = useState(/** @type {any} */ ({}));
   const latest = useRef(of);
@@ -60,10 +66,10 @@ const useTexts = (part, of, cases) => {
   const next = part.seen ? cases.find(({ key }) => !texts.has(key)) : undefined;
   useLayoutEffect(() => {
     if (!next) return;
-    const take = (text) =>
+    const take = (/** @type {import("./types").Outcome} */ text) =>
       latest.current === of && set({ of, texts: new Map([...texts, [next.key, text]]) });
     const position = generates() ? {} : { position: readPosition() };
-    const share = (probability) =>
+    const share = (/** @type {number | undefined} */ probability) =>
       probability === undefined ? "" : ` ${percentText(probability)}`;
     ask("broken_text", { run: page.run.run, ...position, ...next.asks }).then(
       ({ labels, probability }) =>
@@ -74,20 +80,23 @@ const useTexts = (part, of, cases) => {
   return texts;
 };
 
+/** @type {(text: string) => string} */
 const shortened = (text) => {
   const signs = Array.from(text);
-  if (signs.length <= SHOWN) return text;
-  const cut = signs.slice(0, SHOWN).join("");
+  if (signs.length <= MAX_CHARACTERS) return text;
+  const cut = signs.slice(0, MAX_CHARACTERS).join("");
   return `${cut.replace(/ [^ ]*$/u, "")} …`; // at a word's end
 };
+/** @param {{ text: import("./types").Outcome | undefined, whole: import("./types").Outcome | undefined, isWhole: boolean }} props */
 const Becomes = ({ text, whole, isWhole }) => {
   if (text === undefined) return html`<p class="becomes waiting">…</p>`;
-  if (text.problem) return html`<p class="becomes problem">${text.problem}</p>`;
+  if (typeof text !== "string") return html`<p class="becomes problem">${text.problem}</p>`;
   if (!isWhole && text === whole)
     return html`<p class="becomes same">${asSentence(say("the same text"))}</p>`;
   return html`<p class="becomes"><bdi translate=${false}>${shortened(text)}</bdi></p>`;
 };
 // The bar ends at the loss of a uniform prediction.
+/** @param {{ loss: number, intact: number, even: number }} props */
 const Cost = ({ loss, intact, even }) => {
   const more = loss - intact;
   const share = Math.max(0, more / (even - intact));
@@ -97,6 +106,7 @@ const Cost = ({ loss, intact, even }) => {
   </p>`;
 };
 
+/** @param {{ one: import("./types").Case, text?: import("./types").Outcome, whole?: import("./types").Outcome, found: import("./types").Costs }} props */
 const Card = ({ one, text, whole, found }) => {
   const { key, says, why, loss, press } = one;
   const isMeasured = loss !== undefined && loss !== null && found.intact !== null;
@@ -106,21 +116,23 @@ const Card = ({ one, text, whole, found }) => {
   return html`<li class="what-card" data-what=${key}>
     <h3>${title}</h3>
     <${Becomes} text=${text} whole=${whole} isWhole=${key === "" || !press} />
-    ${isMeasured && html`<${Cost} loss=${loss} ...${found} />`}
+    ${isMeasured && html`<${Cost} loss=${loss} intact=${found.intact} even=${found.even} />`}
     <p class="hint">${why}</p>
   </li>`;
 };
 
+/** @type {(costs: import("./types").Costs) => string} */
 const measureInWords = ({ about, n_texts: count, even }) =>
   say(
     "The loss is the mean over a sample of {count} texts. {about} A full bar " +
       "means that the network finds all tokens equally likely ({even} nats); a bar " +
       "with a double end is worse than that.",
-    { count, about: say(about), even: numeral(even.toFixed(2)) },
+    { count, about: say(about ?? ""), even: numeral(even.toFixed(2)) },
   );
 
 // The cost of each switch: the server's rows, without losses until they have been measured. isMine: whether by
 // this visitor's press.
+/** @type {(part: import("../../web/part.js").Part) => { found: import("./types").Costs | null, measure: () => void, measuring: boolean, isMine: boolean }} */
 const useCosts = (part) => {
   const { model } = page.run ?? {};
   const [measured, setMeasured] = useState(/** @type {any} */ ({}));
@@ -148,8 +160,8 @@ const Breaks = () => {
   const texts = useTexts(part, JSON.stringify([model, text, gap]), cases);
   const isMeasured = found && found.intact !== null;
   const facts = { run, measured: Boolean(isMeasured), texts: texts.size };
-  const card = (one) =>
-    html`<${Card} key=${one.key} text=${texts.get(one.key)} whole=${texts.get("")} ...${{ one, found }} />`;
+  const card = (/** @type {import("./types").Case} */ one) =>
+    html`<${Card} key=${one.key} one=${one} text=${texts.get(one.key)} whole=${texts.get("")} found=${found} />`;
   return html`<section class="breaks whatif" ...${part.attributes(facts)}>
     <p>${
       gap === null

@@ -21,12 +21,15 @@ const TARGETS = { other: say("what the other run expects"), here: say("token her
 // ---- the map ----
 
 // Make room for the labels of both texts.
+/** @type {(figure: import("../../web/types").Figure) => void} */
 const look = ({ layout }) => {
   const [t, b] = [layout.xaxis2, layout.xaxis].map((axis) => labelRoom(axis) + 30);
   layout.height += t - layout.margin.t + b - layout.margin.b;
   Object.assign(layout.margin, { t, b });
 };
+/** @type {(log: number) => string} */
 const probability = (log) => numeral(Math.exp(log).toPrecision(2));
+/** @type {(map: import("./types").PatchMap) => string} */
 const inWords = ({ before, other, limit, lengths: [here, there], altered }) =>
   [
     say("ln p is {here} here (p = {p_here}) and {there} in the other run (p = {p_there}).", {
@@ -51,6 +54,7 @@ const inWords = ({ before, other, limit, lengths: [here, there], altered }) =>
     .filter(Boolean)
     .join(" ");
 
+/** @type {(cell: import("../../web/types").Cell, box: import("../../web/types").Drawn) => string} */
 const cellInWords = ({ row, column }, { layout, calcdata }) => {
   const change = calcdata[0][0].z[row][column];
   return say("layer {layer}, place {place} “{token}”: ln p {change}", {
@@ -60,19 +64,23 @@ const cellInWords = ({ row, column }, { layout, calcdata }) => {
     change: `${change < 0 ? "" : "+"}${numeral(change.toFixed(4))}`,
   });
 };
+/** @type {(box: import("../../web/types").Drawn) => import("../../web/types").Cell} */
 const strongest = ({ calcdata }) => {
+  /** @type {{ z: number[][] }} */
   const { z } = calcdata[0][0];
   const best = Math.max(...z.map((row) => Math.max(...row.map(Math.abs))));
   const row = z.findIndex((values) => values.some((value) => Math.abs(value) === best));
   return { row, column: [...z[row]].findIndex((value) => Math.abs(value) === best) };
 };
+/** @type {(cell: import("../../web/types").Cell, box: import("../../web/types").Drawn) => void} */
 const bringIntoSight = ({ row, column }, box) => {
-  const frame = box.closest(".wide");
+  const frame = /** @type {HTMLElement} */ (box.closest(".wide"));
   const { left, width } = cellBox(box, column, column, row, row);
   if (left < frame.scrollLeft || left + width > frame.scrollLeft + frame.clientWidth) {
     frame.scrollLeft = left - frame.clientWidth / 2;
   }
 };
+/** @type {(cell: import("../../web/types").Cell, asked: import("./types").PatchChoice & { other: string }) => void} */
 const apply = ({ row, column }, { stack, part, kind, other }) => {
   const patch = { type: "patch", stack, layer: row, positions: [column], text: other, part };
   if (kind !== "self") Object.assign(patch, { kind });
@@ -80,6 +88,7 @@ const apply = ({ row, column }, { stack, part, kind, other }) => {
   alter([...others, patch], [], page.run.text); // positions are those of this text
 };
 
+/** @param {{ part: import("../../web/part.js").Part, answer: import("./types").PatchMap, asked: import("./types").PatchChoice & { run: string, other: string } }} props */
 const Found = ({ part, answer, asked }) => {
   const [said, setSaid] = useState("");
   const [drawn, setDrawn] = useState(/** @type {any} */ (null)); // the answer of the drawn map
@@ -114,10 +123,12 @@ const Found = ({ part, answer, asked }) => {
 
 // ---- what can be chosen ----
 
+/** @param {{ chosen: import("./types").PatchChoice, choose: (chosen: import("./types").PatchChoice) => void, translates: boolean }} props */
 const Choices = ({ chosen, choose, translates }) => {
+  /** @type {(name: keyof import("./types").PatchChoice, title: string, words: Record<string, string>, hidden?: boolean) => any} */
   const one = (name, title, words, hidden = false) =>
     html`<${Switch} name=${`patch-${name}`} title=${title} options=${Object.entries(words)}
-      value=${chosen[name]} hidden=${hidden} set=${(value) => choose({ ...chosen, [name]: value })} />`;
+      value=${chosen[name]} hidden=${hidden} set=${(/** @type {string} */ value) => choose({ ...chosen, [name]: value })} />`;
   const ofOneKind = chosen.stack !== "decoder" || chosen.part !== "z";
   return html`<div class="whatif-head">
     ${one("stack", say("Stack"), STACKS, !translates)}
@@ -127,6 +138,7 @@ const Choices = ({ chosen, choose, translates }) => {
   </div>`;
 };
 // The choices that apply to the shown network.
+/** @type {(chosen: import("./types").PatchChoice, translates: boolean) => import("./types").PatchChoice} */
 const wanted = ({ stack, part, kind, target }, translates) => ({
   stack: translates ? stack : "decoder",
   part,
@@ -135,6 +147,7 @@ const wanted = ({ stack, part, kind, target }, translates) => ({
 });
 
 // The other text: the last proposal, until the visitor types another.
+/** @type {(proposed: string | null | undefined) => { text: string, type: (text: string | null) => void }} */
 const useText = (proposed) => {
   const [typed, type] = useState(/** @type {string | null} */ (null));
   useLayoutEffect(() => type((text) => (text === proposed ? null : text)), [proposed]);
@@ -163,7 +176,7 @@ const Patching = () => {
       question: { run: run.run, other: text, position, ...what },
     });
   });
-  const choose = (choices) => {
+  const choose = (/** @type {import("./types").PatchChoice} */ choices) => {
     setChosen(choices);
     if (asked) showMap(choices);
   };
@@ -181,7 +194,7 @@ const Patching = () => {
     <p>${say("The network reads another text too. What it computes there, at one layer and one place, is put in place of what it computes here. Where that changes the next token, the network carries what tells the two texts apart.")}</p>
     <label class="patch-label">${say("Another text, best with one word replaced")}
       <textarea class="patch-text" rows="2" maxlength="2000" value=${text}
-        onInput=${({ target }) => type(target.value)}></textarea>
+        onInput=${(/** @type {import("../../web/types").ChangeOf<HTMLTextAreaElement>} */ { target }) => type(target.value)}></textarea>
     </label>
     <p class="patch-hint hint" role="status">${none}</p>
     ${position !== null && run && html`<${PredictedToken} />`}

