@@ -1,5 +1,6 @@
 """README and the documents: their Python runs, and their links lead somewhere."""
 
+import asyncio
 import os
 import re
 import shutil
@@ -65,7 +66,12 @@ def test_the_python_of_a_document_runs_as_it_stands(document, tmp_path, monkeypa
         monkeypatch.setattr(
             gradio_client, "Client", lambda address: connect(address.replace(PAGE, url))
         )
+    loops: list[asyncio.AbstractEventLoop] = []
+    begin = asyncio.new_event_loop
+    monkeypatch.setattr(asyncio, "new_event_loop", lambda: loops.append(begin()) or loops[-1])
     named = run(document)
+    for loop in loops:  # Gradio leaves those open that it makes for a page's locks
+        loop.close()
     if "steps" in named:  # docs/training/small.md trains a network
         assert named["step"].accuracy >= 0.97
         assert named["model"].generate("kfbdhqk", max_new_tokens=5).text == "kfbdhqkfbdhq"
