@@ -26,7 +26,7 @@ LOOSE = frozenset(
         "transformer/views/attention": "attention attention_math cell head_metrics large lines "
         "numbers",
         "transformer/views/export": "exports",
-        "transformer/views/export/static": "notebook pack page",
+        "transformer/views/export/static": "notebook pack saved",
         "transformer/views/journey": "geometry head_card journey layers next_words questions",
         "transformer/views/learn": "learn training",
         "transformer/views/masks": "edit_mask future mask_board masks",
