@@ -102,7 +102,7 @@ def test_a_cell_is_pointed_at_pinned_and_let_go_by_pointer_and_by_keyboard(page,
     assert page.read("weight") == pinned != "–"
     page.page.keyboard.press("Escape")
     expect(note).to_contain_text("Point at")
-    assert page.read("weight") == "–"
+    assert page.read("weight") == ""  # no column of dashes
 
     page.page.locator(".attention .large").focus()  # on the row of the last token read
     for key in ("ArrowUp",) * len(run.tokens) + ("ArrowDown",) * 4 + ("ArrowRight",) * 2:
@@ -197,3 +197,24 @@ def test_the_browser_works_out_the_row_that_is_chosen(page, run):
     expect(steps).to_contain_text(f"= {found.output[0]:.3f}".replace("-", "−"))
     page.page.locator(".row-table tr[data-key='7'] button").click()
     expect(steps).to_contain_text("the mask hides this key")
+
+
+def test_every_head_of_a_layer_has_its_colour_and_its_weight_on_a_pair(door):
+    door.go("model=stories&tab=attention&picture=lines&line_heads=layer&read=31&key=12")
+    door.wait_drawn(".attention")
+    heads = door.page.locator(".head-colour")
+    expect(heads).to_have_count(8)
+    expect(heads.first).to_have_text("0 0.62")
+    lines = (
+        "() => document.querySelector('.attention .lines')?._fullData"
+        ".filter(({ mode }) => mode === 'lines').map(({ line, y }) => [line.color, y.length / 3])"
+    )
+    door.page.wait_for_function(f"() => ({lines})()?.length >= 4")
+    drawn = door.page.evaluate(lines)
+    assert sum(count for _, count in drawn) == len(drawn)  # one line of a head between two tokens
+    box = door.page.locator(".attention .picture.lines").bounding_box()
+    assert box is not None
+    assert box["height"] < 900
+    heads.nth(3).click()
+    expect(heads.nth(3)).to_have_attribute("aria-pressed", "true")
+    door.wait_for_address("head=3")

@@ -103,8 +103,8 @@ def test_the_link_asks_which_word_it_reads_as_the_short_link_does(door):
 
 def test_a_translators_word_is_read_where_it_is_written(door):
     visit = opened(door, "model=translate-en-fr&tab=journey")
-    for place in (3, 1):  # the opening's, whose head reads "sleeping" to write "dort"; and "Le"
-        if place != 3:
+    for place in (1, 4):  # the opening's, whose head reads "eating" to write "mange"; and "pomme"
+        if place != 1:
             with visit.drawn(".journey"):
                 visit.tokens.nth(place).click()
         labels = visit.page.evaluate("viz.run.labels")

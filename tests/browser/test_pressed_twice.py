@@ -95,18 +95,6 @@ def test_a_head_is_switched_off_and_on_at_one_place(door, at):
     twice(door, button, mouse(door), lambda: door.page.evaluate(STATE))
 
 
-@pytest.mark.parametrize("touch", [False, True])
-def test_a_feed_forward_is_switched_off_and_on_at_one_place(door, phone, touch):
-    visit = phone if touch else door
-    visit.go("model=stories&tab=journey&forward=decoder.5")
-    visit.wait_drawn(".journey")
-    button = visit.page.locator(".forward-card .switch-off")
-    expect(visit.page.locator(".neurons li")).to_have_count(5)
-    settled(visit)
-    press = visit.page.touchscreen.tap if touch else mouse(visit)
-    twice(visit, button, press, lambda: visit.page.evaluate(STATE))
-
-
 def test_what_the_first_tab_opens_is_closed_at_one_place(door):
     door.go("model=stories&tab=journey")
     door.wait_drawn(".journey")
@@ -150,6 +138,22 @@ def test_a_fold_is_closed_where_it_was_opened(door, tab):
         settled(door)
 
 
+@pytest.mark.parametrize(
+    ("tab", "button"), [("Masks", ".future .switch-off"), ("Positions", ".order .switch-off")]
+)
+def test_an_experiment_of_a_tab_is_undone_at_one_place(door, tab, button):
+    door.go("model=stories&tab=journey")
+    door.tab(tab)
+    settled(door)
+    control = door.page.locator(button)
+    twice(door, control, mouse(door), lambda: door.page.evaluate(STATE))
+    if tab == "Masks":
+        expect(door.page.locator(".future .hidden")).to_have_count(15)
+        control.click()
+        expect(door.page.locator(".future .hidden")).to_have_count(0)
+        expect(door.page.locator("[data-text=after]")).to_contain_text("Little bird")
+
+
 def test_a_card_of_what_if_is_pressed_anywhere_on_it(door):
     door.go("model=stories&tab=journey")
     door.tab("What if?")
@@ -183,6 +187,18 @@ def test_a_finger_switches_a_head_off_and_on_at_one_place(phone):
         settled(phone)
         press = phone.page.touchscreen.tap
         twice(phone, button, press, lambda: phone.page.evaluate(STATE))
+
+
+@pytest.mark.parametrize("touch", [False, True])
+def test_a_feed_forward_is_switched_off_and_on_at_one_place(door, phone, touch):
+    visit = phone if touch else door
+    visit.go("model=stories&tab=journey&forward=decoder.5")
+    visit.wait_drawn(".journey")
+    button = visit.page.locator(".forward-card .switch-off")
+    expect(visit.page.locator(".neurons li")).to_have_count(5)
+    settled(visit)
+    press = visit.page.touchscreen.tap if touch else mouse(visit)
+    twice(visit, button, press, lambda: visit.page.evaluate(STATE))
 
 
 @pytest.mark.parametrize("touch", [False, True])

@@ -228,7 +228,8 @@ def test_what_temperature_and_filters_make_of_the_probabilities(asker):
     np.testing.assert_allclose(warm / warm[0], ratios, atol=2e-2)
     np.testing.assert_allclose(drawn / drawn[0], ratios, atol=2e-2)
     assert drawn[0] > warm[0]  # what top-k cut went to the others
-    assert drawn[:3].tolist() == pytest.approx(tops(asker.page)[:3], abs=0.01)
+    bars = sorted(tops(asker.page), reverse=True)  # the word without the head is second there
+    assert drawn[:3].tolist() == pytest.approx(bars[:3], abs=0.01)
 
 
 @pytest.mark.parametrize(("name", "shows"), [

@@ -14,30 +14,30 @@ DARKEST = """place => {
     const tokens = [...document.querySelectorAll("#tokens .source-tokens button.token")];
     const shades = tokens.map(token => Number(token.style.getPropertyValue("--read")));
     return shades.length > place && shades.indexOf(Math.max(...shades)) === place; }"""
-CHAT = "After ␣chat the network is about to choose the next token, ␣noir."
+POMME = "After ␣pomme the network is about to choose the next token, ␣rouge."
 
 
 def says(page: Page) -> str:
     return page.locator(".token-says").inner_text()
 
 
-def black(visit: Visit) -> None:
-    """Check what the open tab says about the selected *chat*."""
+def red(visit: Visit) -> None:
+    """Check what the open tab says about the selected *pomme*."""
     run = opening("translate-en-fr")
-    row = run.labels.index("␣chat")
-    weights = run.trace["decoder.2.cross"].pattern[0, 2, row]
-    assert run.source_labels[int(weights.argmax())] == "␣black"
+    row = run.labels.index("␣pomme")
+    weights = run.trace["decoder.2.cross"].pattern[0, 3, row]
+    assert run.source_labels[int(weights.argmax())] == "␣red"
     words = visit.page.locator(".token-says")
-    expect(words).to_contain_text(CHAT)
-    expect(words).to_contain_text(f"head 2 reads ␣black most ({float(weights.max()):.2f})")
+    expect(words).to_contain_text(POMME)
+    expect(words).to_contain_text(f"head 3 reads ␣red most ({float(weights.max()):.2f})")
     visit.page.wait_for_function(DARKEST, arg=int(weights.argmax()))
-    expect(visit.page.locator(".next-words")).to_have_attribute("data-place", "2")
-    expect(visit.page.locator(".next-word bdi").first).to_have_text("noir")
+    expect(visit.page.locator(".next-words")).to_have_attribute("data-place", "4")
+    expect(visit.page.locator(".next-word bdi").first).to_have_text("rouge")
 
 
 def by_a_click(visit: Visit) -> None:
     visit.go("model=translate-en-fr&tab=journey")
-    visit.tokens.nth(2).click()
+    visit.tokens.nth(4).click()
 
 
 def after_attention(visit: Visit) -> None:
@@ -45,17 +45,17 @@ def after_attention(visit: Visit) -> None:
     for tab in ("Attention", "Journey"):
         visit.tab(tab)
     visit.tokens.nth(3).click()
-    visit.tokens.nth(2).click()
+    visit.tokens.nth(4).click()
 
 
 def after_the_source(visit: Visit) -> None:
     visit.go("model=translate-en-fr&tab=journey")
     visit.sources.nth(2).click()
-    visit.tokens.nth(2).click()
+    visit.tokens.nth(4).click()
 
 
 def by_a_link(visit: Visit) -> None:
-    visit.go("model=translate-en-fr&tab=journey&site=decoder.2.cross&head=2&read=2")
+    visit.go("model=translate-en-fr&tab=journey&site=decoder.2.cross&head=3&read=4")
 
 
 def loaded_again(visit: Visit) -> None:
@@ -69,20 +69,20 @@ PATHS = [by_a_click, after_attention, after_the_source, by_a_link, loaded_again]
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.__name__)
 def test_a_click_on_a_translated_word_has_one_answer_on_every_tab(door, path):
     path(door)
-    black(door)
+    red(door)
     door.tab("Attention")
     door.wait_drawn(".attention")
-    black(door)
-    expect(door.page.locator("[data-field=query]")).to_contain_text("␣chat")
-    expect(door.page.locator(".top-key bdi").first).to_have_text("␣black")
+    red(door)
+    expect(door.page.locator("[data-field=query]")).to_contain_text("␣pomme")
+    expect(door.page.locator(".top-key bdi").first).to_have_text("␣red")
     door.page.locator(".pictures input[value=heatmap]").check()
-    expect(door.large).to_have_attribute("data-row", "2")
+    expect(door.large).to_have_attribute("data-row", "4")
     expect(door.large).to_have_attribute("data-column", "")
-    black(door)
+    red(door)
     door.tab("Prediction")
     door.wait_drawn(".prediction")
-    expect(door.page.locator(".prediction .candidate bdi").first).to_have_text("noir")
-    black(door)
+    expect(door.page.locator(".prediction .candidate bdi").first).to_have_text("rouge")
+    red(door)
 
 
 def test_no_cell_is_marked_before_one_is_chosen(door):
@@ -91,7 +91,7 @@ def test_no_cell_is_marked_before_one_is_chosen(door):
     bands = door.page.locator("#attention .band")
     expect(bands).to_have_count(1)  # the row
     expect(door.large).to_have_attribute("data-column", "")
-    expect(door.page.locator("[data-field=key]")).to_have_text("–")
+    expect(door.page.locator("[data-field=key]")).to_have_text("o at 12")
     door.tokens.nth(12).hover()  # what is pointed at in the text is what the numbers are of
     expect(door.large).to_have_attribute("data-row", "12")
     expect(door.page.locator("[data-field=query]")).to_contain_text("at 12")

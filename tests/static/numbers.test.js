@@ -11,6 +11,7 @@ import {
   linesOfQueries,
   linked,
 } from "../../transformer/views/attention/lines.js";
+import { linesOfHeads } from "../../transformer/views/attention/head_lines.js";
 import { distribution, draws } from "../../transformer/views/journey/distribution.js";
 
 test("the figure of a head, filled in by the page, is that of Python", () => {
@@ -104,4 +105,24 @@ test("a score is divided by what its network divides it by, and called so", () =
     assert.match(says, words);
     assert.equal(worked, reckoning);
   }
+});
+
+test("lines of several heads are the strongest of each, and of a pair all", () => {
+  const heads = [[0.9, 0, 0.3, 0.7], [0.04, 0.96, 0.6, 0.4], [0.5, 0.5, 0, 1]].map((weights) => ({
+    weights: Float32Array.from(weights),
+    allowed: Uint8Array.from([1, 0, 1, 1]),
+  })); // prettier-ignore
+  const names = [
+    ["a", "b"],
+    ["a", "b"],
+  ];
+  /** @type {(query: number | null, key: number | null, threshold: number) => string[]} */
+  const told = (query, key, threshold) =>
+    linesOfHeads(heads, names, query, key, threshold).map(({ head, from, to }) =>
+      [head, from, to].join(""),
+    );
+  assert.deepEqual(told(null, null, 0.5), ["211", "000", "011", "110", "200"]);
+  assert.deepEqual(told(1, null, 0.5), ["211", "011", "110"]);
+  assert.deepEqual(told(1, 0, 0.5), ["110", "010"]); // however small, but for 0
+  assert.deepEqual(told(0, 0, 0.5), ["000", "200", "100"]);
 });

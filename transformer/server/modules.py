@@ -50,7 +50,8 @@ LATER = "server/static/later.js"  # mounted when another tab is first opened
 # Of LATER, by buttons.
 OPENED = (
     *("server/static/class.js", "server/static/code.js"),
-    *("views/journey/forward_card.js", "views/journey/passages.js", "views/journey/word_card.js"),
+    *("views/journey/forward_card.js", "views/journey/large_head.js"),
+    *("views/journey/passages.js", "views/journey/word_card.js"),
 )
 ENGINE = "server/static/engine.js"  # begins with BESIDE, once the page has opened
 BESIDE = "browser/page/beside.js"

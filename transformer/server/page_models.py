@@ -62,8 +62,9 @@ _STORY = Example(
 _TRANSLATION = Example(
     label=mark("Sentence to translate (Enter translates it)"),
     action=mark("Translate"),
-    text="The black cat is sleeping on the bed.",
+    text="She is eating a red apple in the kitchen.",
     suggestions=(
+        "She is eating a red apple in the kitchen.",
         "The black cat is sleeping on the bed.",
         "I gave the book to the boys.",
         "Where is the train station?",

@@ -105,13 +105,29 @@ const Hypotheses = () => {
 
 // ---- how it went: progress and results quietly, mistakes as an alert ----
 
+const STORED = say("A stored example, read by this model.");
+const END = 2; // tokens before the chosen one that its question quotes
+
+// The question that the first tab answers about a stored example; null for what predicts no next token.
+const question = () => {
+  const { stack, labels } = page.run ?? {};
+  if (stack !== "decoder" || fields.tab !== "journey") return null;
+  const place = page.query?.stack === stack ? page.query.index : labels.length - 1;
+  const end = inText(labels.slice(Math.max(0, place - END), place + 1)).trim();
+  const next = inText(labels.slice(place + 1, place + 2)).trim();
+  return next
+    ? say("Why does the network write “{next}” after “{end}”?", { next, end })
+    : say("What will the network write after “{end}”, and why?", { end });
+};
+
 const Status = ({ props }) => {
   useLayoutEffect(() => void (page.status.rev || showStatus(props.value)), []);
   const { kind, text, rev } = page.status;
   const failed = kind === "error";
+  const asks = text === STORED && page.run?.example ? question() : null;
   // Each alert is a new element: where a part fails, server/components.py writes into this one.
   return html`<div data-rev=${rev}>
-    <div class="status" role="status" hidden=${failed}><span>${!failed && text}</span></div>
+    <div class="status" role="status" hidden=${failed}><span class=${asks ? "asks" : undefined}>${!failed && (asks ?? text)}</span></div>
     <div class="problem" role="alert" hidden=${!failed} key=${rev}><span>${failed && text}</span></div>
   </div>`;
 };

@@ -49,6 +49,13 @@ VIEW = View(
             link="depth",
         ),
         Choice(
+            name="line_heads",
+            title="Of",
+            options={"head": mark("this head"), "layer": mark("every head of its layer")},
+            default="head",
+            link="line_heads",
+        ),
+        Choice(
             name="over_heads",
             title="Of",
             options={

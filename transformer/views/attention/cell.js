@@ -181,14 +181,22 @@ const Arithmetic = ({ cell, at }) => {
     hidden=${!isWorkedOut || !at || at.row === null || at.column === null}>${say("Where does this weight come from?")}</button>`;
 };
 
+// A cell; of a chosen row the one that weighs most.
+const withKey = ({ row, column }, numbers) => {
+  if (row === null || column !== null) return { row, column };
+  const weights = weightsOfRow(numbers, row);
+  const best = weights.reduce((most, one, place) => (one > weights[most] ? place : most), 0);
+  return { row, column: weights[best] ? best : null };
+};
+
 // more: a sentence about the head; keys: the id of the text about the keyboard.
 export const CellNumbers = ({ cell, shown, keys, more = "" }) => {
   const at = shown.numbers && cell.chosen();
-  const found = at ? facts(at, shown.numbers) : {};
+  const found = at ? facts(withKey(at, shown.numbers), shown.numbers) : {};
   const one = ([name, title]) =>
     html`<div><dt>${title}</dt><dd data-field=${name}>${found[name] ?? "–"}</dd></div>`;
   return html`<div class="numbers-side">
-    <dl class="readout" aria-live="off">${Object.entries(NAMES).map(one)}</dl>
+    <dl class=${at ? "readout" : "readout unchosen"} aria-live="off">${Object.entries(NAMES).map(one)}</dl>
     <p class="shared-keys hint">${more}</p>
     <p class="pin-note">${pinNote(cell)} <${Arithmetic} ...${{ cell, at }} /></p>
     <div class="top-keys">${at && html`<${Most} at=${at} numbers=${shown.numbers} />`}</div>

@@ -13,6 +13,7 @@ import { STAGE_NAMES } from "../../web/head_numbers.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { html, signal, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { headShown, page, nextPaint } from "../../web/store.js";
+import { HeadLines } from "./head_lines.js";
 import { Lines } from "./lines.js";
 import { combined, headLabel, knownAtlas, pictureAsked, shownAs, useNumbers } from "./numbers.js";
 
@@ -119,6 +120,7 @@ const Switches = ({ at, motion }) => {
     ${motion}
     ${one("which", "combining", picture === "flow" && kind === "self")}
     ${one("depth", "depths", picture === "flow", { words: { layer: upTo } })}
+    ${one("line_heads", "over", picture === "lines")}
     ${one("threshold", "thresholds", picture === "lines")}
     ${one("over_heads", "over", picture === "alignment")}
     ${one("by", "by", picture === "alignment")}
@@ -153,6 +155,7 @@ export const Large = ({ view: { part, shown, cell } }) => {
   }, [looked.value]);
   if (!at || !isOffered(picture, at.kind)) return html`<div class="large-side" ref=${side}></div>`;
 
+  const ofLayer = picture === "lines" && fields.line_heads === "layer";
   const ofOne =
     ["heatmap", "lines"].includes(picture) || (picture === "alignment" && over === "head");
   const isOff = ofOne && isAblated(at);
@@ -178,7 +181,7 @@ export const Large = ({ view: { part, shown, cell } }) => {
         ? html`<div class=${isOff ? "panned off" : "panned"}><${Heatmap} key=${shown.refusals} numbers=${shown.numbers} lit=${cell.lit()}
             keys="attention-keys" room=${room(part.element.current)} ...${cell.moves}
             ...${{ part, meanwhile, look, title }} /></div>`
-        : html`<${Lines} ...${{ part, cell, at }} />`
+        : html`<${ofLayer ? HeadLines : Lines} ...${{ part, cell, at }} />`
     }
   </div>`;
 };

@@ -10,6 +10,7 @@ import { asSentence, numeral, say, sayList } from "../../web/messages.js";
 import { useAnswer } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
 import { page, sameToken, setQuery } from "../../web/store.js";
+import { fontPx } from "../../web/theme.js";
 import { kindAsked, numbersOf, pictureAsked } from "./numbers.js";
 
 const MOST_LINES = 2000; // of all queries together
@@ -111,6 +112,17 @@ export const linked = (
   return { data: [...lines.filter(({ x }) => x.length), ...sides, heading], layout };
 };
 
+const ABOVE_PX = 280; // the tabs and the controls
+const LEAST_ROW_PX = 16;
+// All rows in the window, as far as they can be read.
+/** @type {(figure: any) => void} */
+export const inWindow = ({ layout }) => {
+  const { range } = layout.yaxis;
+  const { t: above = 0, b: below = 0 } = layout.margin;
+  const least = ((range[0] - range[1]) * LEAST_ROW_PX * fontPx()) / 14 + above + below;
+  layout.height = Math.min(layout.height, Math.max(least, window.innerHeight - ABOVE_PX));
+};
+
 // ---- as a component ----
 
 const answers = ({ kind, numbers }) => Promise.all([askOnce("columns", kind), numbersOf(numbers)]);
@@ -163,7 +175,7 @@ export const Lines = ({ part, cell, at }) => {
     setQuery(sameToken(page.query, token) ? null : token);
   };
   return html`<div>
-    <${Figure} part=${part} name="lines" class="lines" figure=${shown?.figure}
+    <${Figure} part=${part} name="lines" class="lines" figure=${shown?.figure} change=${inWindow}
       wide=${name} on=${{ plotly_click: pick }}
       label=${shown && `${asSentence(name)} ${sayList(spoken, ";") || say("No line.")}`} table=${() => table} />
   </div>`;

@@ -260,7 +260,7 @@ export const HeadCard = ({ part, answer, numbers, at, row, label }) => {
     <ol>${sentences.map((one) => html`<li>${one}</li>`)}</ol>
     <div class="card-actions"><${SwitchOff} of=${at} />
       <button type="button" class="enlarge" aria-expanded=${String(shared.isLarge)}
-        onClick=${() => (shared.isLarge = !shared.isLarge)}>${say("Look at it large")}</button>
+        onClick=${() => (shared.isLarge = !shared.isLarge)}>${shared.isLarge ? say("Back to all heads") : say("Look at it large")}</button>
       ${page.query && html`<${WhoReads} />`}
       ${
         isKnown &&

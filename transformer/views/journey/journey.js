@@ -1,6 +1,6 @@
 // The journey: one token's way through the network, what each part adds to the next word, and the chosen head.
 
-import { readStack, firstHead } from "../../web/selection.js";
+import { firstHead } from "../../web/selection.js";
 import {
   shell,
   chosenRow,
@@ -8,18 +8,12 @@ import {
   labelsOf,
   page,
   setHead,
-  setKey,
-  setQuery,
   tracedFrom,
 } from "../../web/store.js";
-import { isAblated } from "../../web/runs.js";
 import { capital, numeral, say, sayWith } from "../../web/messages.js";
 import { headName, kindOf, siteName } from "../../web/sites.js";
-import { knownName, SmallHead } from "../../web/head_grid.js";
-import { weightsOfRow } from "../../web/head_numbers.js";
-import { Heatmap } from "../../web/heatmap.js";
 import { fontPx } from "../../web/theme.js";
-import { openSection, mounted, usePart } from "../../web/part.js";
+import { mounted, usePart } from "../../web/part.js";
 import { Later } from "../../web/scripts.js";
 import { html, useMemo } from "../../web/preact.js";
 import { Token, wordOf } from "../../web/text.js";
@@ -28,7 +22,6 @@ import {
   HeadKinds,
   headLabel,
   kindAsked,
-  knownAtlas,
   prefetch,
   useAtlas,
   useMetrics,
@@ -42,10 +35,7 @@ import { layerGeometryOf, partsOf } from "./geometry.js";
 import { OneLayer, Picture } from "./layers.js";
 import { Questions } from "./questions.js";
 
-// Next to the picture: the chosen head large, and the heads by which one token reads another.
-
-const LOOK = { stage: "weights", scale: "sqrt", range: "fixed" };
-const BELOW_PX = 56; // the text under the cells
+// Next to the picture: the heads by which one token reads another.
 
 // ---- who reads what ----
 
@@ -66,54 +56,6 @@ const Readers = ({ found }) => {
     <p class="hint">${say("Their weights light up in the picture.")}${" "}
       <button type="button" class="to-tab" onClick=${() => shell.openTab("what-if")}>${say("What if one is switched off?")}</button></p>
   </section>`;
-};
-
-// ---- the chosen head ----
-
-// A cell in words: the hovered one, else that of the two chosen tokens. off: the head's name, if it is switched off.
-const cellInWords = (numbers, { row, column }, off) => {
-  if (off) return say("{whose} is switched off: it reads nothing.", { whose: off });
-  if (!numbers || row === null || column === null) {
-    return say("Click a cell: which other heads read like this?");
-  }
-  const { query, key } = numbers.labels;
-  const weight = numeral(weightsOfRow(numbers, row)[column].toFixed(3));
-  return say("{from} reads {to}, {weight}", { from: query[row], to: key[column], weight });
-};
-
-// numbers: of the head, null while `shown` holds those of another.
-const Large = ({ part, height, shown, numbers, cell, at, row }) => {
-  const keys = readStack(at);
-  const { key } = page;
-  const column = key && key.stack === keys ? key.index - tracedFrom(keys) : null;
-  const chosen = { row, column };
-  const lit = cell.over ?? chosen;
-  const place = at.layer * page.run.n_heads + at.head;
-  const atlas = knownAtlas(at);
-  const meanwhile = atlas && html`<${SmallHead} class="first-head" ...${{ atlas, place }} />`;
-  // A cell is a query and a key: which other heads read it?
-  const pin = ({ row: from, column: to }) => {
-    setQuery(cell.tokenOf(at.stack, from));
-    if (to !== null) setKey(cell.tokenOf(keys, to));
-  };
-  const room = (box) => ({
-    side: { width: box.clientWidth, height: height - BELOW_PX },
-    ...{ top: 6, least: 280, bar: false, pan: true },
-  });
-  const masked = at.stack === "decoder" && at.kind === "self";
-  const isOff = isAblated(at);
-  const name = capital(headName(at));
-  return html`<div class="chosen-head">
-    <div class=${`head-large panned ${isOff ? "off" : ""}`}>
-      <${Heatmap} key=${shown.refusals} part=${part} numbers=${shown.numbers} look=${LOOK}
-        title=${knownName(name, isOff)} keys="journey-keys" room=${room} lit=${lit}
-        start=${() => chosen} over=${cell.moves.over} pin=${pin}
-        meanwhile=${meanwhile} />
-      ${masked && html`<button type="button" class="to-tab to-masks" onClick=${() => shell.openTab("masks")}>${say("hidden by the mask")}</button>`}
-    </div>
-    <p class="hint" id="journey-keys"><span class="cell-says">${cellInWords(numbers, lit, isOff && name)}</span>
-      <button type="button" class="to-tab" onClick=${() => openSection("attention_math", "attention")}>${say("Its arithmetic")}</button></p>
-  </div>`;
 };
 
 const FEW = 96; // heads: more are cells until their layer is opened
@@ -206,14 +148,11 @@ const CardKinds = () => {
 const FORWARD_CARD = ["views/journey/forward_card.js", "ForwardCard"];
 const WORD_CARD = ["views/journey/word_card.js", "WordCard"];
 const PASSAGES = ["views/journey/passages.js", "Passages"];
+const LARGE_HEAD = ["views/journey/large_head.js", "LargeHead"];
 const WAITING = html`<section class="head-card word-card" aria-busy="true" />`;
 
 // The card of the chosen head or feed-forward, or of the words; what goes with it, and where to go on.
-const HeadSide = ({ part, answer, current, shown, cell, found, height }) => {
-  const at = /** @type {any} */ (headShown());
-  const isOwn = at.stack === page.run.stack;
-  const row = chosenRow(at.stack) ?? (isOwn ? answer.position - tracedFrom(at.stack) : null);
-  const numbers = useNumbers(part, shown, headAsked(at));
+const HeadSide = ({ part, current, at, numbers, row, found, large }) => {
   useMetrics(part);
   const label = headLabel(at);
   const later = page.forward ? FORWARD_CARD : shared.asksWords ? WORD_CARD : null;
@@ -222,7 +161,7 @@ const HeadSide = ({ part, answer, current, shown, cell, found, height }) => {
     ${later ? html`<${Later} key=${later} of=${later} waiting=${WAITING} ...${{ part, answer: current }} />` : html`<${HeadCard} ...${{ part, numbers, at, row, label }} answer=${current} />`}
     ${label && !later && shared.showsPassages && html`<${Later} of=${PASSAGES} ...${{ part, at }} />`}
     ${found && html`<${Readers} found=${found} />`}
-    ${shared.isLarge && html`<${Large} ...${{ part, height, shown, numbers, cell, at, row }} />`}
+    ${large}
     <${Questions} />
   </div>`;
 };
@@ -265,9 +204,16 @@ const Body = ({ part, answer, asked, current, shown, cell }) => {
   useAtlases(part, view.kinds);
   const width = isWide ? Math.round(SHARE * part.width) : part.width;
   const columns = { gridTemplateColumns: isWide ? `${width}px minmax(0, 1fr)` : "minmax(0, 1fr)" };
+  const isOwn = at.stack === run.stack;
+  const row = chosenRow(at.stack) ?? (isOwn ? answer.position - tracedFrom(at.stack) : null);
+  const numbers = useNumbers(part, shown, headAsked(at));
+  const large =
+    shared.isLarge &&
+    html`<${Later} of=${LARGE_HEAD} ...${{ part, height, shown, numbers, cell, at, row }} />`;
+  // The large head is in the picture's place where there is room for two columns: in sight.
   return html`<div class="journey-body" style=${columns}>
-    <${Side} ...${{ view, at, width }} />
-    <${HeadSide} ...${{ part, answer, current, shown, cell, found, height }} />
+    ${isWide && large ? large : html`<${Side} ...${{ view, at, width }} />`}
+    <${HeadSide} ...${{ part, current, at, numbers, row, found }} large=${!isWide && large} />
   </div>`;
 };
 

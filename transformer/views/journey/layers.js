@@ -17,6 +17,7 @@ import { forwardName, useFilling } from "./next_words.js";
 import { amountOf, bandsOf, geometryOf, segmentsOf } from "./geometry.js";
 
 const NUMBERS_APART = 4; // if there is no room for all
+const KIND_PX = 26; // of a column under which its kind can be read
 const MATTERS = 0.3; // of the largest amount: heads that add less are pale
 
 /** @typedef {{kind: string, stack: string, layer: number, head: number}} Head */
@@ -115,8 +116,12 @@ const Embedding = ({ at }) => {
     onClick=${() => shell.openTab("positions")}>${name}</button>`;
 };
 
+// A token that would only come again is no piece of the word that it ends.
 const lensWords = ({ lens, position }) =>
-  lens.map((token) => ({ label: beginning(token, position), probability: token.probability }));
+  lens.map((token) => ({
+    label: token.label === page.run.labels[position] ? token.label : beginning(token, position),
+    probability: token.probability,
+  }));
 const Lens = ({ at, answer }) =>
   segmentsOf(lensWords(answer), at.pitch / at.type).map(
     ({ label, probability, first, last, isFinal, isSmall }) => {
@@ -183,6 +188,7 @@ export const Picture = ({ view, width, height, source }) => {
   };
   const kindName = (layer) =>
     kinds.length > 1 &&
+    at.cell.width > KIND_PX * at.type &&
     kinds.map(({ kind }, place) => {
       const box = inPx({
         left: at.x(layer, place) + (place ? 4 : -4),

@@ -51,6 +51,11 @@ export const shared = reactive({
   word: /** @type {{ places: number[], word: string } | null} */ (null),
 });
 const letGo = () => (shared.preview = null);
+let lastModel = "";
+on("run", (facts) => {
+  if (facts?.model !== lastModel) shared.isLarge = false; // the picture of another network's heads comes first
+  lastModel = facts?.model ?? "";
+});
 for (const event of ["escape", "run"]) on(event, letGo);
 effect(() => {
   if (cardState.place !== null) letGo();
@@ -133,7 +138,7 @@ const Legend = ({ preview }) => html`<p class="bars-legend"><i class="drawn" />$
 
 // ---- the bars ----
 
-// `count` tokens: the likeliest, the text's next token, and the likeliest without the head.
+// `count` tokens: the likeliest, the text's next token, and the likeliest without the head, which is second.
 export const tokensShown = (
   { position, likeliest, next },
   count,
@@ -149,6 +154,8 @@ export const tokensShown = (
     ({ id }, at) => ![...first, ...extra.slice(0, at)].some((one) => one.id === id),
   );
   const shown = [...first.slice(0, count - more.length), ...more];
+  const place = shown.findIndex(({ id }) => id === without?.likeliest[0].id);
+  if (place > 1) shown.splice(1, 0, ...shown.splice(place, 1));
   return shown.map((one) => ({ ...one, isNext: came && one.id === ids[position + 1] }));
 };
 

@@ -3,6 +3,7 @@
 import { say, sayN, sayWith } from "../../web/messages.js";
 import { mounted, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
+import { alter, generates, interventions } from "../../web/runs.js";
 import { page, setQuery } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
@@ -22,6 +23,22 @@ const Line = ({ at, places, reads }) => {
   </tr>`;
 };
 
+// A change that takes the causal mask away in every layer.
+/** @type {(change: Record<string, any>) => boolean} */
+const opens = ({ type, kind = "self", layer = null, without = [] }) =>
+  type === "mask" && kind === "self" && layer === null && without.includes("causal");
+
+// What the network writes where it may read on, as it never could while it learned: beside the text, before and after.
+const Open = ({ isOpen }) => {
+  const others = interventions().filter((one) => !opens(one));
+  const { stack } = page.run;
+  const flip = () =>
+    alter(isOpen ? others : [...others, { type: "mask", stack, without: ["causal"] }]);
+  return html`<button type="button" class="switch-off" aria-pressed=${String(isOpen)} onClick=${flip}>${
+    isOpen ? say("Hide the future again") : say("Let every token read the future")
+  }</button>`;
+};
+
 const Future = () => {
   const part = usePart();
   if (!page.run) return html`<section class="future" ...${part.attributes({})}></section>`;
@@ -29,10 +46,11 @@ const Future = () => {
   const text = labels.map((_, place) => place).filter((place) => !special.includes(place));
   const places = text.slice(0, LINES);
   const isCausal = stack === "decoder";
+  const isOpen = isCausal && interventions().some(opens);
   const window = windows.find(Boolean); // of some layers, or of all
   const isWide = windows.includes(null);
   const reads = (at, place) =>
-    (!isCausal || place <= at) && (isWide || Math.abs(place - at) < Number(window));
+    (!isCausal || isOpen || place <= at) && (isWide || Math.abs(place - at) < Number(window));
   const token = html`<strong><${Token} label=${labels[places[0]]} /></strong>`;
   const next = labels[places[1]] && html`<strong><${Token} label=${labels[places[1]]} /></strong>`;
   const reason = isCausal
@@ -62,6 +80,7 @@ const Future = () => {
       <h3>${isCausal ? say("Why not the future?") : all}</h3>
       <p>${reason}</p>
       ${near && html`<p>${near.filter(Boolean).join(" ")}</p>`}
+      ${isCausal && generates() && html`<${Open} isOpen=${isOpen} />`}
     </div>
     <div class="wide" tabindex="0" role="region" aria-label=${say("What each token may read")}>
       <table>

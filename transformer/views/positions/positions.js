@@ -13,10 +13,12 @@ import { Token } from "../../web/text.js";
 
 // Shared adjustments of the figures; their titles are in the page.
 
-const MOST_PX = 460;
+const MOST_PX = { table: 300, shift: 460 }; // of a trained matrix one sees the pattern, not the numbers
 
 const nearlySquare = ({ layout }) =>
-  (layout.height = Math.min(MOST_PX, Math.round(layout.width * 0.95)));
+  (layout.height = Math.min(MOST_PX.shift, Math.round(layout.width * 0.95)));
+const small = ({ layout }) =>
+  (layout.height = Math.min(MOST_PX.table, Math.round(layout.width * 0.95)));
 
 // Token + position = input.
 
@@ -245,11 +247,11 @@ const Matrix = ({ common, place }) => {
     <div class="two">
       <section>
         <h3>${say("The matrix: position by dimension")}</h3>
-        ${picture("matrix", matrix, nearlySquare)}
+        ${picture("matrix", matrix, small)}
       </section>
       <section>
         <h3>${say("Similarity of every two positions (cosine)")}</h3>
-        ${picture("similarity", similarity, nearlySquare)}
+        ${picture("similarity", similarity, small)}
       </section>
     </div>
   </div>`;
