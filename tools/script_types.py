@@ -18,11 +18,7 @@ PLACE = re.compile(r"^(\S+?)\(\d+,\d+\): error (TS\d+)", re.MULTILINE)
 LOOSE = frozenset(
     f"{folder}/{name}.js"
     for folder, names in {
-        "tests/kit": "page_modules",
-        "tests/static": "ask.test link.test masks.test messages.test numbers.test "
-        "pictures.test text.test vectors",
-        "transformer/browser/page": "layout",
-        "transformer/server/static": "class code focus guide header main phone prompt_panel terms",
+        "transformer/server/static": "class guide phone",
         "transformer/views/attention": "attention attention_math cell head_metrics large lines "
         "numbers",
         "transformer/views/export": "exports",

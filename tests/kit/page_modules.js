@@ -8,7 +8,8 @@ document.addEventListener("DOMContentLoaded", async () => {
   const name = "page"; // of the page's import map
   const { modules } = await import(name);
   const { page } = modules["web/store.js"];
-  const holder = (name) => Object.values(modules).find((one) => name in one) ?? {};
+  const holder = (/** @type {string | symbol} */ name) =>
+    Object.values(modules).find((one) => name in one) ?? {};
   /** @type {any} */ (window).viz = new Proxy(page, {
     get: (_, name) => (name in page ? page[name] : holder(name)[name]),
   });

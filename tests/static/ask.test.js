@@ -6,6 +6,7 @@ import { RUN_GONE, answerFrom, answeredHere, ask, hasServer } from "../../transf
 import { setRun } from "../../transformer/web/store.js";
 
 // What the server answers each question with, by its data.
+/** @type {any[]} */
 const asked = [];
 const answering = (/** @type {(data: any) => Response} */ answer) => {
   asked.splice(0);
@@ -15,6 +16,7 @@ const answering = (/** @type {(data: any) => Response} */ answer) => {
     return answer(data);
   };
 };
+/** @type {(status: number, detail: string) => Response} */
 const refusing = (status, detail) => new Response(JSON.stringify({ detail }), { status });
 
 test("a pending request is not repeated; an answered one may be", async () => {

@@ -7,7 +7,7 @@ import { hand, vectors } from "./vectors.js";
 // The page's fields, as server/pages.py writes them into it.
 const schema = { textContent: JSON.stringify(vectors.schema) };
 globalThis.document = /** @type {any} */ ({
-  getElementById: (name) => (name === "view-schema" ? schema : null),
+  getElementById: (/** @type {string} */ name) => (name === "view-schema" ? schema : null),
 });
 const { TOO_LONG, partsOf, queryOf, stateOf } = await import("../../transformer/web/link_text.js");
 const { textsOf } = await import("../../transformer/web/declared.js");
@@ -34,7 +34,7 @@ test("a link's text gives the state that it was written from", async () => {
   assert.deepEqual(await stateOf("text=a&text=b&__theme=dark&view=api"), { text: "a" });
 });
 
-const packed = async (text) => {
+const packed = async (/** @type {string} */ text) => {
   const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
   return Buffer.from(await new Response(stream).arrayBuffer()).toString("base64url");
 };
@@ -47,7 +47,7 @@ test("a link that is cut off or holds anything else cannot be read", async () =>
 });
 
 test("a request becomes a link, and the link the same request", async () => {
-  const asked = async (request) =>
+  const asked = async (/** @type {any} */ request) =>
     partsOf((await stateOf((await queryOf(textsOf(request))) ?? "")) ?? {});
   hand("requests", await Promise.all(vectors.requests.map(asked))); // Python compares
 });

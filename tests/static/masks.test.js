@@ -12,13 +12,14 @@ import {
 import { hand, vectors } from "./vectors.js";
 
 const SITE = { stack: "decoder", kind: "self", layer: null };
+/** @type {(size: number, of: (query: number, key: number) => boolean) => boolean[][]} */
 const table = (size, of) =>
   Array.from({ length: size }, (_, query) =>
     Array.from({ length: size }, (_, key) => of(query, key)),
   );
 
 test("a click on a cell always turns it round", () => {
-  const made = vectors.clicks.map(({ size, clicks }) => {
+  const made = vectors.clicks.map((/** @type {any} */ { size, clicks }) => {
     const edits = noEdits();
     for (const click of clicks) {
       const [query, key] = click.split(",").map(Number);
@@ -37,7 +38,7 @@ test("a click on a cell always turns it round", () => {
 });
 
 test("a window hides what is too far away, until the whole mask is taken away", () => {
-  const shown = (edits, isCausal) =>
+  const shown = (/** @type {any} */ edits, /** @type {boolean} */ isCausal) =>
     table(4, planOf([edits], isCausal, 2).planned).map((row) => row.map(Number).join(""));
   assert.deepEqual(shown(noEdits(), true), ["1000", "1100", "0110", "0011"]);
   assert.deepEqual(shown(noEdits(), false), ["1100", "1110", "0111", "0011"]);

@@ -91,7 +91,7 @@ test("a token is joined to the word before it, but not after a full stop", () =>
     source_special: [],
     stack: "decoder",
   });
-  const after = (place) => beginning({ label: "ki", joins: true }, place);
+  const after = (/** @type {number} */ place) => beginning({ label: "ki", joins: true }, place);
   assert.deepEqual([0, 1, 2, 3].map(after), ["ki", "Lki", "Loki", "ki"]);
   page.run.labels = ["<s>", '␣"', "Lo"];
   assert.equal(after(2), "Loki"); // not the quotation mark
@@ -103,11 +103,13 @@ const glossary = {
   "self-attention": { words: ["self-attention"], says: "Three." },
 };
 globalThis.document = /** @type {any} */ ({
-  getElementById: (id) => (id === "glossary" ? { textContent: JSON.stringify(glossary) } : null),
+  getElementById: (/** @type {string} */ id) =>
+    id === "glossary" ? { textContent: JSON.stringify(glossary) } : null,
   addEventListener: () => {},
 });
 const { termsIn } = await import("../../transformer/server/static/terms.js");
-const found = (text) => termsIn(text).map(({ at, end, term }) => [text.slice(at, end), term]);
+const found = (/** @type {string} */ text) =>
+  termsIn(text).map(({ at, end, term }) => [text.slice(at, end), term]);
 
 test("a term is found in all its forms, longest first, at word boundaries", () => {
   assert.deepEqual(found("Heads ahead: self-attention, head's attention"), [

@@ -26,7 +26,9 @@ test("the figure of a head, filled in by the page, is that of Python", () => {
       assert.deepEqual(look[same], wanted[same], name);
     assert.ok(apart([look.zmin, look.zmax], [wanted.zmin, wanted.zmax]) < 1e-5, name);
     const cells = cellsOf(numbers, wanted, look.hovertemplate);
-    wanted.z.forEach((row, place) => assert.ok(apart(cells.z[place], row) < 1e-5, name));
+    wanted.z.forEach((/** @type {any} */ row, /** @type {number} */ place) =>
+      assert.ok(apart(cells.z[place], row) < 1e-5, name),
+    );
     assert.ok(apart(cells.customdata.flat(2), wanted.numbers.flat(2)) < 1e-4, name);
     assert.deepEqual(cells.text, wanted.text);
   }
@@ -36,7 +38,7 @@ test("lines between tokens, drawn by the page, are those of Python", () => {
   assert.equal(vectors.lines.length, 10);
   for (const { answer, columns, data, query = null, threshold, by } of vectors.lines) {
     const numbers = headNumbers(answer);
-    const names = columns.data.map(({ customdata }) => customdata);
+    const names = columns.data.map((/** @type {any} */ { customdata }) => customdata);
     const lines = by
       ? linesOfAlignment(numbers, names, by)
       : linesOfQueries(numbers, names, query, threshold);
@@ -53,7 +55,9 @@ test("scores and weights are the network's, to the rounding of float32", () => {
   assert.ok(apart(later.scores, scores) < 1e-5 * most);
   assert.equal(later.scores, later.scores); // worked out once
   const values = colourValues(later, "masked", "linear");
-  const shown = scores.map((score, at) => (later.allowed[at] ? score : null));
+  const shown = scores.map((/** @type {number} */ score, /** @type {number} */ at) =>
+    later.allowed[at] ? score : null,
+  );
   assert.ok(apart(values.map((row) => [...row]).flat(), shown) < 1e-5 * most);
 });
 

@@ -25,7 +25,14 @@ test("labels that would lie on each other are left out, evenly", () => {
 });
 
 test("series as a table: one column each, rows by their ticks", () => {
-  const bar = (name, x) => ({ type: "bar", visible: true, orientation: "h", name, x, y: [0, 1] });
+  const bar = (/** @type {string | undefined} */ name, /** @type {number[]} */ x) => ({
+    type: "bar",
+    visible: true,
+    orientation: "h",
+    name,
+    x,
+    y: [0, 1],
+  });
   const layout = {
     yaxis: { tickvals: [0, 1], ticktext: ["&lt;a&gt;", "b"], title: { text: "token" } },
   };

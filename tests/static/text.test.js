@@ -6,7 +6,7 @@ import { page } from "../../transformer/web/store.js";
 import { continued, inText, wholeCharacters, wordOf } from "../../transformer/web/text.js";
 
 const END = "<|endoftext|>";
-const show = (labels) => {
+const show = (/** @type {string[]} */ labels) => {
   page.run = /** @type {any} */ ({
     ...{ labels, special: [0], source_labels: [], source_special: [], stack: "decoder" },
   });

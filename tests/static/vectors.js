@@ -9,14 +9,17 @@ export const vectors = JSON.parse(readFileSync(join(FOLDER, "vectors.json"), "ut
 
 // What theme.css says, which these tests have no page for.
 globalThis.getComputedStyle = /** @type {any} */ (
-  () => ({ getPropertyValue: (name) => String(vectors.css[name.replace("--viz-", "")]) })
+  () => ({
+    getPropertyValue: (/** @type {string} */ name) =>
+      String(vectors.css[name.replace("--viz-", "")]),
+  })
 );
 
-export const hand = (name, value) =>
+export const hand = (/** @type {string} */ name, /** @type {any} */ value) =>
   writeFileSync(join(FOLDER, `${name}.json`), JSON.stringify(value));
 
 // The largest difference of two equally long rows of numbers; NaN agrees with null.
-export const apart = (found, wanted) => {
+export const apart = (/** @type {any} */ found, /** @type {any} */ wanted) => {
   if (found.length !== wanted.length) return Infinity;
   return Array.from(found).reduce((most, value, place) => {
     const other = wanted[place];

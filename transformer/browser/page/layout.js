@@ -66,18 +66,19 @@ const optionsOf = (choices, value) =>
 /** @type {Record<string, (props: Record<string, any>, id: number) => any>} */
 const CONTROLS = {
   textbox: ({ label, value, lines }, id) => {
-    const press = (event) => {
+    const press = (/** @type {KeyboardEvent} */ event) => {
       if (event.key !== "Enter" || event.shiftKey || lines > 1) return;
       event.preventDefault();
       fire(id, "submit");
     };
     return labelled(
       label,
-      html`<textarea rows=${lines} value=${value} onInput=${({ target }) => enter(id, target.value)} onKeyDown=${press} />`,
+      html`<textarea rows=${lines} value=${value} onInput=${(/** @type {import("../../web/types").ChangeOf} */ { target }) => enter(id, target.value)} onKeyDown=${press} />`,
     );
   },
   number: ({ label, value, step }, id) => {
-    const take = ({ target }) => enter(id, target.value === "" ? null : Number(target.value));
+    const take = (/** @type {import("../../web/types").ChangeOf} */ { target }) =>
+      enter(id, target.value === "" ? null : Number(target.value));
     return labelled(
       label,
       html`<input type="number" step=${step ?? "any"} value=${value ?? ""} onChange=${take} />`,
@@ -85,17 +86,21 @@ const CONTROLS = {
   },
   slider: ({ label, value, minimum, maximum, step }, id) => {
     const range = { min: minimum ?? 0, max: maximum, step, value };
-    const take = ({ target }) => enter(id, Number(target.value));
+    const take = (/** @type {import("../../web/types").ChangeOf} */ { target }) =>
+      enter(id, Number(target.value));
     return html`<div class="head">${labelled(label, html`<input type="number" ...${range} onChange=${take} />`)}</div>
       <input type="range" aria-label=${label} ...${range} onInput=${take} />`;
   },
   radio: ({ label, choices, value }, id) =>
     html`<fieldset><legend class="block-info">${label}</legend><div class="wrap">${choices.map(
-      ([words, one]) => html`<label class=${one === value ? "selected" : ""}>
+      (
+        /** @type {[string, any]} */ [words, one],
+      ) => html`<label class=${one === value ? "selected" : ""}>
         <input type="radio" name=${`radio-${id}`} value=${one} checked=${one === value} onChange=${() => enter(id, one)} /><span>${words}</span></label>`,
     )}</div></fieldset>`,
   dropdown: ({ label, choices, value, container }, id) => {
-    const take = ({ target }) => enter(id, target.value);
+    const take = (/** @type {import("../../web/types").ChangeOf} */ { target }) =>
+      enter(id, target.value);
     const menu = html`<select aria-label=${label} value=${value} onChange=${take}>${optionsOf(choices ?? [], value)}</select>`;
     return container === false ? menu : labelled(label, menu);
   },
@@ -158,7 +163,8 @@ const Tabs = ({ children }) => {
   opened.current.add(open.id);
   useLayoutEffect(() => fire(open.id, "select"), [open.id]);
   const nameOf = (/** @type {Described} */ one) => propsOf(one.id).id;
-  const press = (event) => {
+  const press = (/** @type {import("../../web/types").KeyIn} */ event) => {
+    /** @type {Record<string, number>} */
     const steps = { ArrowRight: 1, ArrowLeft: -1 };
     if (!(event.key in steps)) return;
     const all = [...event.currentTarget.children];

@@ -12,6 +12,7 @@ import { OWN } from "./header.js";
 
 // draw(): {picture, address, says} of the code, or an Error that says why there is none. close():
 // it was closed. children: shown below the address.
+/** @param {{ title: string, draw: () => Promise<any>, close: () => void, children?: any }} props */
 export const CodeWindow = ({ title, draw, close, children }) => {
   const box = useRef(/** @type {any} */ (null));
   const card = useRef(cardState.place);
@@ -23,7 +24,7 @@ export const CodeWindow = ({ title, draw, close, children }) => {
   const shut = () => box.current.close();
   useLayoutEffect(() => void (cardState.place !== card.current && shut()), [cardState.place]);
   const { picture, says, address } = code ?? {};
-  const outside = ({ target }) => target === box.current && shut();
+  const outside = (/** @type {Event} */ { target }) => target === box.current && shut();
   return html`<dialog class="code-window" aria-label=${title} data-rev=${code ? 1 : undefined}
     ref=${box} onClick=${outside} onClose=${close}>
       <div class="code-box">
@@ -40,6 +41,7 @@ export const CodeWindow = ({ title, draw, close, children }) => {
 };
 
 // The code of what is shown. page(): the page's own address.
+/** @param {{ page: () => string, close: () => void }} props */
 export const PageCode = ({ page, close }) => {
   const draw = async () => {
     if (shown.run && isOwn(shown.run.model)) throw new Error(OWN);
@@ -50,5 +52,6 @@ export const PageCode = ({ page, close }) => {
     const says = say("Point a phone's camera at the code: it opens what is shown here.");
     return { picture, says, address: address.split("#")[0] };
   };
-  return html`<${CodeWindow} title=${say("This page on another device")} ...${{ draw, close }} />`;
+  return html`<${CodeWindow} title=${say("This page on another device")} draw=${draw}
+    close=${close} />`;
 };

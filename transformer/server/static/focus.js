@@ -62,7 +62,7 @@ export const useFocus = () => {
     nearest(places)?.focus({ preventScroll: true });
   };
   const sizes = useMemo(() => new ResizeObserver(follow), []);
-  const hold = (control) => {
+  const hold = (/** @type {HTMLElement | null} */ control) => {
     sizes.disconnect();
     held.current = { control, places: control ? placesOf(control) : [] };
     if (control) sizes.observe(control);

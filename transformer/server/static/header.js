@@ -24,13 +24,16 @@ const DOES = {
   "fill-in": say("fills gaps"),
 };
 
+/** @param {{ props: { models: string[] } }} props */
 const Models = ({ props: { models } }) => {
   const named = models.filter((name) => name in DOES);
   const shown = look.run?.model ?? models[0];
   const hasOthers = useRef(models.length > named.length);
   hasOthers.current ||= !named.includes(shown);
   useLayoutEffect(() => void document.body.classList.toggle("more-models", hasOthers.current));
-  const button = (name) => html`<button type="button" aria-pressed=${String(name === shown)}
+  const button = (
+    /** @type {string} */ name,
+  ) => html`<button type="button" aria-pressed=${String(name === shown)}
     data-model=${name} onClick=${() => chooseModel(name)}>${DOES[name]}</button>`;
   return html`<div class="does" role="group" aria-label=${say("Model")} hidden=${!named.length}>${named.map(button)}</div>`;
 };
@@ -49,10 +52,12 @@ export const pageAddress = (space) => {
   return isInHub() && space ? `https://huggingface.co/spaces/${space}` : origin + pathname;
 };
 
+/** @param {{ page: () => string }} props */
 const CopyLink = ({ page }) => {
   const [said, setSaid] = useState("");
   const [address, setAddress] = useState(""); // to be copied by hand
   const timer = useRef(0);
+  /** @type {(text: string, passes?: boolean) => void} */
   const tell = (text, passes = false) => {
     setSaid(text);
     clearTimeout(timer.current);
@@ -73,7 +78,7 @@ const CopyLink = ({ page }) => {
       return tell(say("Copy the link from here: Ctrl+C or ⌘C."));
     }
   };
-  const select = (input) => {
+  const select = (/** @type {HTMLInputElement | null} */ input) => {
     input?.focus();
     input?.select();
   };
@@ -93,6 +98,7 @@ const keep = (language) => {
   return lasting !== null; // without, the address says it
 };
 
+/** @type {(event: import("../../web/types").ChangeOf<HTMLSelectElement>) => Promise<void>} */
 const chooseLanguage = async ({ target }) => {
   keep(target.value);
   const shown = await linkText(); // the address says it only after a while
@@ -107,9 +113,11 @@ const tidy = () => {
     history.replaceState(history.state, "", pathname + askedIn(search, null) + hash);
 };
 
+/** @type {(language: [value: string, name: string]) => any} */
 const option = ([value, name]) =>
   html`<option value=${value} lang=${value} selected=${value === LANGUAGE}>${name}</option>`;
 
+/** @param {{ languages: [string, string][] }} props */
 const Languages = ({ languages }) => {
   useLayoutEffect(tidy, []);
   return html`<label class="languages" hidden=${languages.length < 2}>${say("Language")}${" "}
@@ -120,6 +128,7 @@ const Languages = ({ languages }) => {
 // ---- projector mode: larger type, pictures first, settings away; a field of the page's state ----
 
 // In projector mode the buttons are in the line of the tabs, which leaves room for them.
+/** @type {(line: HTMLElement) => () => void} */
 const followLine = (line) => {
   const measure = () => {
     const parts = [...line.children].map((part) => part.getBoundingClientRect());
@@ -146,23 +155,26 @@ const Projector = () => {
 
 const MENU = "page-menu";
 
+/** @type {(event: { currentTarget: any }) => void} */
 const begin = ({ currentTarget }) => {
   opener.current = currentTarget;
   goToTour(0);
 };
+/** @type {(event: { currentTarget: any }) => void} */
 const chooseLesson = ({ currentTarget }) => {
   if (cardState.place !== null) endTour();
   opener.current = cardState.isChoosing ? null : currentTarget;
   cardState.isChoosing = !cardState.isChoosing;
 };
 
+/** @param {{ languages: [string, string][], space: string | null }} props */
 const Menu = ({ languages, space }) => {
   const menu = useRef(/** @type {any} */ (null));
   const page = () => pageAddress(space);
   const [Code, setCode] = useState(/** @type {any} */ (null));
   const show = () => loadLater("server/static/code.js", ({ PageCode }) => setCode(() => PageCode));
   // It goes as any menu does, and the page keeps what is chosen on it.
-  const press = (event) => {
+  const press = (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Escape" || !menu.current.matches(":popover-open")) return;
     event.stopPropagation();
     menu.current.hidePopover();
@@ -178,13 +190,14 @@ const Menu = ({ languages, space }) => {
   </div>`;
 };
 
+/** @param {{ props: { languages: [string, string][], space: string | null }, submit: (value: any) => void }} props */
 const Header = ({ props, submit }) => {
   const { languages, space } = props;
   useLayoutEffect(() => connectControls(submit), []);
   return html`<div class="header">
     <button type="button" class="start" hidden=${!declared.cards.length} onClick=${begin}>${say("Start here")}</button>
     <button type="button" class="lessons-button" hidden=${!declared.lessons.length} onClick=${chooseLesson}>${say("Lessons")}</button>
-    <${Menu} ...${{ languages, space }} />
+    <${Menu} languages=${languages} space=${space} />
   </div>`;
 };
 export const mount = { header: mounted(Header), models: mounted(Models) };

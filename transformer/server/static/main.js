@@ -151,7 +151,7 @@ const EmbedLine = () => {
 const OVER = "dialog[open], :popover-open, .term-tip:not([hidden]), input[aria-expanded=true]";
 let isOver = false;
 const look = () => (isOver = document.querySelector(OVER) !== null);
-const letGo = ({ key }) => {
+const letGo = (/** @type {KeyboardEvent} */ { key }) => {
   if (key !== "Escape" || isOver) return;
   emit("escape");
   setQuery(null);

@@ -35,6 +35,7 @@ const OwnText = () => {
 
 // ---- the text ----
 
+/** @param {{ props: any }} props */
 const Tokens = ({ props }) => {
   useLayoutEffect(() => {
     if (!page.run) setRun(props.value);
@@ -47,12 +48,14 @@ const Tokens = ({ props }) => {
 
 // ---- the seed that the shown text was drawn with, and a new one in one click ----
 
-const MOST = 10_000; // seeds that are short to read
+const SHORT_SEEDS = 10_000; // below which a seed is short to read
 
 // What makes two runs the same text.
+/** @type {(run: import("../../web/types").Run) => string} */
 const essence = ({ model, text, how, interventions: altered, ids }) =>
   JSON.stringify([model, text, how, altered, ids]);
 
+/** @type {(seed: number | null, again: boolean) => string} */
 const inWords = (seed, again) => {
   if (!again) return seed === null ? "" : say("Seed {seed}", { seed });
   return seed === null
@@ -71,8 +74,8 @@ const Seed = () => {
   }, [run?.run]);
   const seed = run?.seed ?? null;
   const draw = () => {
-    const other = Math.floor(Math.random() * (MOST - 1));
-    setControls({ seed: other < (seed ?? MOST) ? other : other + 1 });
+    const other = Math.floor(Math.random() * (SHORT_SEEDS - 1));
+    setControls({ seed: other < (seed ?? SHORT_SEEDS) ? other : other + 1 });
     generate();
   };
   return html`<div class="seed" hidden=${seed === null && !again}>
@@ -83,7 +86,9 @@ const Seed = () => {
 
 // ---- the n-best list ----
 
+/** @type {(value: number) => any} */
 const score = (value) => html`<td class="value">${numeral(value.toFixed(3))}</td>`;
+/** @type {(hypothesis: { text: string, score: number, normalised: number, ended: boolean }) => any} */
 const row = ({ text, score: total, normalised, ended }) => html`<tr>
   <td><bdi>${text}</bdi>${!ended && html`<small> ${say("(cut at the length)")}</small>`}</td>
   ${score(total)}${score(normalised)}
@@ -120,6 +125,7 @@ const question = () => {
     : say("What will the network write after “{end}”, and why?", { end });
 };
 
+/** @param {{ props: any }} props */
 const Status = ({ props }) => {
   useLayoutEffect(() => void (page.status.rev || showStatus(props.value)), []);
   const { kind, text, rev } = page.status;
@@ -137,9 +143,10 @@ const Status = ({ props }) => {
 const NARROW_PX = 700;
 // Tokens shown of the common beginning, and from the first difference on.
 const shared = () => (window.innerWidth < NARROW_PX ? 2 : 6);
-const SHOWN = 24;
+const DIFFERENT = 24;
 
 // What is altered, {says, others}: in words, and all that stays where it is taken back.
+/** @type {(run: import("../../web/types").Run) => { says: string, others: any[] }[]} */
 const changesOf = ({ interventions: all, forced_tokens: forced, n_prompt: start, labels }) => {
   const plain = interventions();
   const made = all.map(({ says }, place) => ({
@@ -150,17 +157,19 @@ const changesOf = ({ interventions: all, forced_tokens: forced, n_prompt: start,
   const token = say("token {place} is “{token}”", { place, token: labels[place] });
   return forced.length ? [...made, { says: token, others: plain }] : made;
 };
+/** @param {{ says: string, others: any[] }} props */
 const Change = ({ says, others }) => html`<li><bdi>${says}</bdi>
   <button type="button" aria-label=${say("Take back: {change}", { change: says })}
     onClick=${() => alter(others)}>×</button>
 </li>`;
 
 // of: its data-text; both: what the server says of the intact text.
+/** @param {{ of: string, word: string, labels: string[], both: { same: number, n_prompt: number } }} props */
 const Line = ({ of, word, labels, both: { same, n_prompt: from } }) => {
   const changed = wordStart(labels, same);
   const start = Math.min(changed, Math.max(from, wordStart(labels, same - shared())));
   const alike = inText(labels.slice(start, changed));
-  const differs = inText(labels.slice(changed, same + SHOWN)).trimEnd();
+  const differs = inText(labels.slice(changed, same + DIFFERENT)).trimEnd();
   const gap = alike && differs.startsWith(" ") ? " " : "";
   return html`<p class="altered-text"><span class="which">${word}</span>${" "}
     <bdi data-text=${of} translate=${false}>${start > from && "… "}${alike}${gap}${
@@ -169,6 +178,7 @@ const Line = ({ of, word, labels, both: { same, n_prompt: from } }) => {
   </p>`;
 };
 
+/** @type {(both: { equal: boolean }, examined: any) => string} */
 const effectInWords = ({ equal }, examined) =>
   [
     equal && say("It changes no token of this text."),
@@ -196,7 +206,7 @@ const Altered = () => {
   return html`<section class="altered" aria-label=${say("What is altered")} hidden=${!changes.length}
     ...${part.attributes({ ...facts, ...grades })}>
     <div class="altered-head">
-      <ul aria-label=${say("What is altered")}>${changes.map((one) => html`<${Change} ...${one} />`)}</ul>
+      <ul aria-label=${say("What is altered")}>${changes.map((one) => html`<${Change} says=${one.says} others=${one.others} />`)}</ul>
       <button type="button" class="intact" onClick=${() => alter([])}>${say("Reset")}</button>
     </div>
     <div class="altered-texts" role="status">

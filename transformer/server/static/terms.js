@@ -26,6 +26,7 @@ const PATTERN = new RegExp(`(?<![${LETTER}[])(?:${longestFirst.join("|")})(?!${L
 // The terms in a text, in their order.
 /** @type {(text: string) => Found[]} */
 export const termsIn = (text) => {
+  /** @type {Found[]} */
   const found = [];
   for (const match of termOf.size ? text.matchAll(PATTERN) : []) {
     const term = termOf.get(match[0].toLowerCase());
@@ -64,6 +65,7 @@ const changes = globalThis.MutationObserver && new MutationObserver(follow);
 /** @type {(text: Text, seen: Set<string | null | undefined>) => void} */
 const markIn = (text, seen) => {
   const whole = text.data;
+  /** @type {ChildNode[]} */
   const added = [];
   let rest = text;
   let gone = 0; // characters of the text before `rest`
@@ -97,6 +99,7 @@ const textsIn = (root) => {
     const isWhole = around && isOurs && !getComputedStyle(around).display.includes("flex");
     return isWhole ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_REJECT;
   });
+  /** @type {Text[]} */
   const all = [];
   while (texts.nextNode()) all.push(/** @type {Text} */ (texts.currentNode));
   return all;
@@ -135,9 +138,12 @@ const caretAt = (x, y) => {
   const range = document.caretRangeFromPoint?.(x, y);
   return range ? [range.startContainer, range.startOffset] : [null, 0];
 };
+/** @typedef {{ term: string, box: DOMRect, on?: any }} Tip a term at a place; on: the element that it describes */
+/** @type {(box: DOMRect, pointer: PointerEvent) => boolean} */
 const holds = ({ left, right, top, bottom }, { clientX: x, clientY: y }) =>
   x >= left && x <= right && y >= top - GAP_PX && y <= bottom + GAP_PX;
 // The term under the pointer, {term, box}; but: a selector of elements to skip.
+/** @type {(event: PointerEvent, but: string) => Tip | null} */
 const termAt = (event, but) => {
   const [text, offset] = caretAt(event.clientX, event.clientY);
   if (!(text instanceof Text) || text.parentElement?.closest(but)) return null;
@@ -150,6 +156,7 @@ const termAt = (event, but) => {
   return box ? { term: found.term, box } : null;
 };
 // A marked term, or a field by its label, {term, box, on}.
+/** @type {(event: { target: any }) => Tip | null} */
 const termOn = ({ target }) => {
   const field = target.matches("input, select") ? target.closest("label") : null;
   const named = target.matches(".term") ? target : field;
@@ -164,8 +171,8 @@ export const TermTip = () => {
   const tip = useRef(/** @type {any} */ (null));
   const timer = useRef(0);
   const pressed = useRef(/** @type {any} */ (null)); // a control, which no tip covers until it is left
-  const [shown, setShown] = useState(/** @type {any} */ (null));
-  const show = (found) => {
+  const [shown, setShown] = useState(/** @type {Tip | null} */ (null));
+  const show = (/** @type {Tip | null} */ found) => {
     clearTimeout(timer.current);
     setShown(found);
   };
@@ -214,6 +221,7 @@ export const TermTip = () => {
 const { compare } = new Intl.Collator(LANGUAGE);
 const entries = Object.values(glossary);
 entries.sort(({ words: [a] }, { words: [b] }) => compare(a, b));
+/** @type {(term: { words: string[], says: string }) => any} */
 const entry = ({ words, says }) => html`<div><dt>${words[0]}</dt><dd>${says}</dd></div>`;
 
 const Glossary = () => html`<details class="glossary">
