@@ -1,0 +1,61 @@
+"""How many scripts a press of *Generate* and a click on a head run through, as
+`tests/server/test_way_of_a_press.py` counts Python's files.
+
+A higher number is a new layer on the way, to be judged and not only to be entered here.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kit.browser import Visit
+from playwright.sync_api import CDPSession
+
+PRESS, CLICK = 51, 41  # scripts of ours, without the libraries
+MODULE = re.compile(r"const module(\d+) = \(\(\) => \{")  # as views/export/bundle.py writes it
+NAMED = re.compile(r'"([\w/.-]+\.js)": module(\d+)')
+
+
+@contextmanager
+def noted(tools: CDPSession) -> Iterator[set[str]]:
+    """Our scripts of which a named function is called meanwhile."""
+    files = set[str]()
+    tools.send("Profiler.takePreciseCoverage")  # from here on
+    yield files
+    for script in tools.send("Profiler.takePreciseCoverage")["result"]:
+        text = source_of(tools, script["scriptId"])
+        names = {number: name for name, number in NAMED.findall(text)}
+        starts = [(found.start(), names.get(found[1], "")) for found in MODULE.finditer(text)]
+        for function in script["functions"]:
+            (called, *_) = function["ranges"]
+            inside = [name for start, name in starts if start < called["startOffset"]]
+            if (
+                called["count"]
+                and function["functionName"]
+                and inside
+                and "vendor" not in inside[-1]
+            ):
+                files.add(inside[-1])
+
+
+def source_of(tools: CDPSession, script: str) -> str:
+    return str(tools.send("Debugger.getScriptSource", {"scriptId": script})["scriptSource"])
+
+
+def test_a_press_and_a_click_on_a_head_run_through_few_scripts(page: Visit) -> None:
+    tools = page.page.context.new_cdp_session(page.page)
+    for domain in ("Debugger", "Profiler"):
+        tools.send(f"{domain}.enable")
+    counts: dict[str, Any] = {"callCount": True, "detailed": False}
+    tools.send("Profiler.startPreciseCoverage", counts)
+    page.generate("The fox said")  # both are the second of their kind: the first loads things
+    page.press(page.head(1, 1), ".attention")
+    with noted(tools) as press:
+        page.generate("The dog said")
+    with noted(tools) as click:
+        page.press(page.head(0, 2), ".attention")
+    tools.detach()
+    assert "web/store.js" in press & click
+    assert len(press) <= PRESS, sorted(press)
+    assert len(click) <= CLICK, sorted(click)
