@@ -1,6 +1,6 @@
 """Large attention through the real page: bytes, clicks and nodes, in real Chromium.
 
-    python -m benchmarks.scale [--clicks 10] [--port 7898] [--shapes 12x12x128 32x32/8x256]
+    python -m benchmarks.scale [--clicks 7] [--port 7898] [--shapes 12x12x128 32x32/8x256]
 
 Each shape (layers x heads x tokens) is a GPT with random weights, or a Llama where heads share keys
 (/ how many heads of keys), each head of 64 features, and a tokenizer that knows bytes alone, served
@@ -36,7 +36,7 @@ TEXT = "The quick brown fox jumps over the lazy dog, and the cat sleeps. "
 def main() -> None:
     """Print the figures as a table, one row a shape, and keep them."""
     parser = command_line(__spec__, __doc__)
-    parser.add_argument("--clicks", type=int, default=10, help="default 10")
+    parser.add_argument("--clicks", type=int, default=7, help="default 7")
     parser.add_argument("--port", type=int, default=7898, help="default 7898")
     parser.add_argument("--shapes", nargs="+", default=SHAPES, help=f"default {' '.join(SHAPES)}")
     results.add_json_option(parser)

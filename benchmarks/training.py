@@ -1,6 +1,6 @@
 """Training steps: our loop against plain loops around PyTorch's own modules, in tokens a second.
 
-    python -m benchmarks.training [--threads 2] [--steps 7] [--quick]
+    python -m benchmarks.training [--threads 2] [--steps 5] [--quick]
 
 Ours is the loop's own step: batches to tensors, the loss, the gradients, clipping and the
 optimizer, with Muon as the recipes train and with AdamW. All steps are interleaved; the rows are
@@ -123,7 +123,7 @@ def main() -> None:
     """Print the table and keep its figures."""
     parser = command_line(__spec__, __doc__)
     parser.add_argument("--threads", type=int, default=2, help="default 2")
-    parser.add_argument("--steps", type=int, default=7, help="timed ones of each; default 7")
+    parser.add_argument("--steps", type=int, default=5, help="timed ones of each; default 5")
     parser.add_argument("--quick", action="store_true", help="tiny networks, for a trial")
     results.add_json_option(parser)
     options = parser.parse_args()

@@ -1,6 +1,6 @@
 """Simultaneous visitors through the page's queue, against the same work one after the other.
 
-    python -m benchmarks.visitors [--visitors 1 4 16] [--rounds 7] [--port 7896]
+    python -m benchmarks.visitors [--visitors 1 4 16] [--rounds 5] [--port 7896]
 
 Each visitor is a gradio_client with its own session that asks /generate for stories by the
 bundled model, each with its own seed; all press at once. Waiting is from the request to the whole
@@ -34,7 +34,7 @@ def main() -> None:
     """Print the table and keep its figures."""
     parser = command_line(__spec__, __doc__)
     parser.add_argument("--visitors", nargs="+", type=int, default=[1, 4, 16])
-    parser.add_argument("--rounds", type=int, default=7, help="default 7")
+    parser.add_argument("--rounds", type=int, default=5, help="default 5")
     parser.add_argument("--port", type=int, default=7896, help="default 7896")
     results.add_json_option(parser)
     options = parser.parse_args()
