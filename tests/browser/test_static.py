@@ -73,6 +73,16 @@ def test_a_page_without_a_server_writes_and_draws_each_tab(
     context.close()
 
 
+def test_the_first_picture_is_drawn_before_the_weights_come(browser: Browser) -> None:
+    context = browser.new_context()
+    context.route("**/models/**", lambda route: None)  # they never do
+    page = context.new_page()
+    page.goto(serving.folder().url)
+    page.locator(".journey[data-rev]").wait_for(timeout=WAIT_MS)
+    page.locator(".head-card li").first.wait_for(timeout=WAIT_MS)
+    context.close()
+
+
 def test_the_folder_opens_again_without_a_network(browser: Browser) -> None:
     directory = str(serving.folder().path)
     answering = partial(serving.Quiet, directory=directory)

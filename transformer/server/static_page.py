@@ -20,6 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from markdown_it import MarkdownIt
 
 from transformer.checks import InvalidRequest, check_choice, check_names
@@ -45,7 +46,7 @@ from transformer.server.page import description
 from transformer.server.page_models import first_controls, model_card, offered_texts
 from transformer.server.page_runs import run_facts
 from transformer.server.presses import example_page
-from transformer.server.resources import answer, written
+from transformer.server.resources import answer, numbers, written
 from transformer.server.service import Service
 from transformer.server.store import RUNS
 from transformer.views.declaration import Answer
@@ -259,10 +260,35 @@ class Page:
         run = next(iter(pages.values()))["run"]
         if run["head"] != "tokens":
             return []
-        of = {"run": run["run"]}
-        place = of | {"position": run["opening"].get("read", run["last_read"])}
-        asked = [("journey", place), ("telling", of)]
-        return [[name, data, answer(self.service, PICTURES[name], data)] for name, data in asked]
+        of, opening = {"run": run["run"]}, run["opening"]
+
+        def answered(name: str, data: dict[str, Any]) -> list[Any]:
+            found = answer(self.service, PICTURES[name], data)
+            packed = {
+                key: numbers(part, True) if isinstance(part, np.ndarray) else part
+                for key, part in found.items()
+            }
+            return [name, data, packed]
+
+        read = opening.get("read")  # which it names, or leaves to the answer
+        place = of | {"position": run["last_read"] if read is None else read}
+        first = [answered("telling", of), answered("journey", of if read is None else place)]
+        telling, journey = (found for _, _, found in first)
+        at = telling.get("head") or journey["named"]
+        if "site" in opening:
+            at = {"head": int(opening.get("head", 0))}
+            at["site"] = opening["site"]
+        elif at:
+            at = {"site": "{stack}.{layer}.{kind}".format(**at), "head": at["head"]}
+        if not at:
+            return first
+        shown = of | at | {"numbers": True}
+        asked = [
+            ("without_head", place | at),
+            ("continuation", place),
+            ("continuation", place | at),
+        ]
+        return [*first, *(answered(*one) for one in [*asked, ("heatmap", shown)])]
 
     def _lessons(self) -> list[str]:
         """Those that show nothing of the tab Learn."""
