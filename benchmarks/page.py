@@ -122,7 +122,7 @@ def _import_s() -> float:
 
 
 @contextmanager
-def _opened(browser: Browser, settings: dict[str, Any]) -> Iterator[Page]:
+def opened(browser: Browser, settings: dict[str, Any]) -> Iterator[Page]:
     """A new visitor's page; where `settings` are a phone's, as slow as one."""
     context = browser.new_context(**settings)
     page = context.new_page()
@@ -138,7 +138,7 @@ def _opened(browser: Browser, settings: dict[str, Any]) -> Iterator[Page]:
 
 def _bare_s(browser: Browser, settings: dict[str, Any], url: str) -> float:
     """Seconds from the request until the controls of a page of Gradio's alone can be used."""
-    with _opened(browser, settings) as page:
+    with opened(browser, settings) as page:
         page.add_init_script(USABLE)
         page.goto(url, wait_until="commit")
         page.wait_for_function("window.controlsMs")
@@ -148,7 +148,7 @@ def _bare_s(browser: Browser, settings: dict[str, Any], url: str) -> float:
 def _first_pictures(browser: Browser, settings: dict[str, Any], url: str) -> dict[str, float]:
     """Seconds from the request to the first paint, until the page is of use, until Gradio's
     controls are, and until the journey is painted; and how far what is seen moves meanwhile."""
-    with _opened(browser, settings) as page:
+    with opened(browser, settings) as page:
         page.add_init_script(USABLE + LAYOUT_SHIFT)
         page.goto(url, wait_until="commit")
         page.wait_for_selector(DRAWN, state="attached")
@@ -166,7 +166,7 @@ def _first_pictures(browser: Browser, settings: dict[str, Any], url: str) -> dic
 
 def _layout_shift(browser: Browser, settings: dict[str, Any], url: str) -> float:
     """The page's cumulative layout shift."""
-    with _opened(browser, settings) as page:
+    with opened(browser, settings) as page:
         page.add_init_script(LAYOUT_SHIFT)
         page.goto(url)
         page.wait_for_selector(SETTLED)
@@ -176,7 +176,7 @@ def _layout_shift(browser: Browser, settings: dict[str, Any], url: str) -> float
 
 def _clicks(browser: Browser, settings: dict[str, Any], url: str) -> list[float]:
     """Milliseconds of clicks on CLICKS different heads."""
-    with _opened(browser, settings) as page:
+    with opened(browser, settings) as page:
         page.goto(url)
         page.wait_for_selector(DRAWN, state="attached")
         return clicked(page, ".journey button.head", ".journey", CLICKS)
