@@ -30,6 +30,10 @@ def altered(*changes: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {"alter": [*changes], **fields}
 
 
+def forward(layer: int) -> dict[str, Any]:
+    return {"type": "ablate", "stack": "decoder", "layer": layer, "part": "mlp_out"}
+
+
 def loki(name: str, start: str | None = None, who: str = "cat") -> str:
     first = name[:1] if start is None else start
     return (
@@ -190,6 +194,16 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          (without("no-attention", text="She"), "4 or more"),
          (without("no-attention", text="Thank"), ""),
          (without("no-attention", off(1, 1), text="Once upon"), "as well")],
+    ),
+    "stream.6": (
+        [altered(forward(0)), altered(forward(0), length=20)],
+        [(altered(forward(2)), "Another one would count"), (altered(forward(1)), "Another one"),
+         (altered(forward(5)), "Another one"), (altered(), "No feed-forward"),
+         (altered(forward(0), forward(1)), "At most 1"), (altered(off(5, 0)), "No feed-forward"),
+         (altered(forward(0), off(5, 0)), "as well"), (without("no-feed-forward"), "No feed-for"),
+         (without("no-attention"), "No feed-forward"), (altered(forward(0), text="A"), "begin"),
+         (altered(forward(0), text="Once upon a time"), "end with"),
+         (altered(forward(0), forced_tokens=[269]), "by hand")],
     ),
     "sampling.2": (
         ["She was happy", "The trees"],

@@ -22,6 +22,7 @@ from transformer.analysis.ablation import head_importance, log_probabilities_at
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.check_lessons import check as check_folder
 from transformer.check_lessons import verify
+from transformer.learning.training import STORIES
 from transformer.lessons import FOLDER, ORDER, add_lessons, all_lessons, read_folder
 from transformer.lessons.check_header import check_of
 from transformer.lessons.lesson import Step, language_paths, nearest, read_lesson
@@ -562,6 +563,15 @@ def test_a_translation_of_a_changed_text_is_named(tmp_path):
             assert all(
                 "made_from" in path.read_text("utf-8") for path in language_paths(bundled)[1:]
             )
+
+
+def test_a_recorded_text_in_a_lesson_is_what_the_network_wrote():
+    written = [one["text"] for one in json.loads(STORIES.read_text("utf-8"))]
+    plain = [" ".join(text.split()) for text in written]
+    for lesson in read_folder(FOLDER)["learning"].values():
+        quoted = [one[5:].removesuffix(" …") for one in lesson.steps[6].says if one[:1] == "*"]
+        assert len(quoted) == 3
+        assert all(any(text.startswith(one) for text in plain) for one in quoted), quoted
 
 
 HOSTILE = "<img src=x onerror=alert(1)> &amp; \"' {title} </p><script>alert(1)</script> **<b>**"

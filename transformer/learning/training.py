@@ -51,6 +51,7 @@ SMALL_HEADS: dict[str, dict[str, Any]] = {
     "neox": {"rotary_size": 4},
 }
 RECORDINGS = Path(__file__).parent / "recorded_runs"
+STORIES = RECORDINGS / "stories.json"  # what a network like stories wrote as it was trained
 WITHOUT = RECORDINGS / "without.json"  # right answers of networks trained without a part
 CARD = """# {title}
 

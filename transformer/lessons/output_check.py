@@ -44,10 +44,11 @@ class OutputCheck(Check):
     by another. tokens: how many are written at least, unless the text ends by itself.
 
     Of the change in the network; without any of these it has to be whole. breaks: the switch of
-    *What if?* that is on. alters: the kinds of interventions: "ablate", "mask", "patch".
+    *What if?* that is on. alters: the kinds of interventions: "ablate" for heads, "feed-forward",
+    "mask", "patch".
     attention: whose heads are switched off, "self" or "cross". off, keeps: a head that is switched
-    off, or stays on, "5.0". most_heads, most_cells, most_rows: of heads switched off, cells
-    forbidden, rows patched.
+    off, or stays on, "5.0". most_heads, most_forwards, most_cells, most_rows: of heads and
+    feed-forwards switched off, cells forbidden, rows patched.
 
     Of what it says: the generated text, or the tokens found for [MASK]. has, lacks: whole words,
     "*" for any word, "a/b" for either; or "^a", with which it begins. changed: the whole network
@@ -72,6 +73,7 @@ class OutputCheck(Check):
     off: str = ""
     keeps: str = ""
     most_heads: int = 0
+    most_forwards: int = 0
     most_cells: int = 0
     most_rows: int = 0
     has: str = ""
@@ -174,11 +176,14 @@ class OutputCheck(Check):
             yield say("Head {head} is not switched off yet.", **head)
         cells = {cell for one in asked if isinstance(one, EditMask) for cell in one.forbid}
         rows = [at for one in asked if isinstance(one, Patch) for at in one.positions]
+        forwards = [one for one in asked if isinstance(one, Ablate) and one.part != "z"]
         for sentence, most, n in (
             (mark("Heads switched off: {n}. At most {most} may be."), self.most_heads, len(heads)),
+            (mark("Feed-forwards switched off: {n}. At most {most} may be."), self.most_forwards,
+             len(forwards)),
             (mark("Cells forbidden: {n}. At most {most} may be."), self.most_cells, len(cells)),
             (mark("Rows replaced: {n}. At most {most} may be."), self.most_rows, len(rows)),
-        ):
+        ):  # fmt: skip
             if most and n > most:
                 yield say(sentence, n=n, most=most)
         if self.most_cells and any(None in cell for cell in cells):
@@ -188,8 +193,10 @@ class OutputCheck(Check):
         if self.breaks:
             all_off = self.breaks == "no-attention" and _all_heads_off(run)
             return all_off or (isinstance(change, Break) and change.what == self.breaks)
-        if isinstance(change, Ablate) and (change.part != "z" or change.positions is not None):
+        if isinstance(change, Ablate) and change.positions is not None:
             return False
+        if isinstance(change, Ablate) and change.part != "z":
+            return change.part == "mlp_out" and "feed-forward" in self.alters
         if isinstance(change, Ablate) and self.attention not in ("", change.kind):
             return False
         if isinstance(change, EditMask) and not change.forbid:
@@ -259,6 +266,7 @@ class OutputCheck(Check):
 
 NOTHING_YET = {
     "ablate": mark("No head is switched off yet."),
+    "feed-forward": mark("No feed-forward is switched off yet."),
     "patch": mark("No row is replaced by one of another text yet."),
     "mask": mark("No cell of the mask is forbidden yet."),
     "break": mark("Nothing is switched off yet."),

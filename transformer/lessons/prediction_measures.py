@@ -286,6 +286,13 @@ def feed_forwards_add(context: GradingContext, token: int) -> float:
     return float(_contribution(context, token).feed_forward.sum())
 
 
+@measured(mark("what this feed-forward adds to the token's logit"))
+def forward_adds(context: GradingContext, layer: int, token: int) -> float:
+    """The contribution of the feed-forward of a layer."""
+    added = _contribution(context, token).feed_forward
+    return float(added[check_whole("layer", layer, 0, len(added) - 1)])
+
+
 @measured(mark("the change of the token's log probability without this head"))
 def importance(context: GradingContext, site: str, head: int, token: int) -> float:
     """|change| of the next token's log probability if the head is ablated, in nats."""

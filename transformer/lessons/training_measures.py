@@ -19,7 +19,7 @@ from transformer.learning.exercises import (
     right_letters,
 )
 from transformer.learning.summary import smoothed
-from transformer.learning.training import BUNDLED, WITHOUT, Record, bundled_recording
+from transformer.learning.training import BUNDLED, STORIES, WITHOUT, Record, bundled_recording
 from transformer.lessons.measures import GradingContext, measured, not_measurable
 from transformer.messages import mark
 from transformer.model.sites import Site
@@ -82,6 +82,15 @@ def recorded_without(context: GradingContext, task: str, unit: str) -> float:
     model, units = record.model(), [one.split(".") for one in unit.split()]
     off = [Ablate("decoder", int(layer), [int(head)]) for layer, head in units]
     return float(n_right(model.network, record.plan.exercise, hooks_of(off, model.config)))
+
+
+@measured(mark("the loss at this step"))
+def story_loss(context: GradingContext, step: int) -> float:
+    """Validation loss, in nats a token, of a recorded training by the recipe `stories`; its steps
+    and texts are in recorded_runs/stories.json."""
+    losses = {one["step"]: one["nats"] for one in json.loads(STORIES.read_text("utf-8"))}
+    check_choice("step", step, losses)
+    return float(losses[step])
 
 
 @measured(mark("the number of right answers in a hundred"))

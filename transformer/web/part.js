@@ -54,9 +54,9 @@ export const openSection = (name, tab = "") => {
 const SETTLED_MS = 4000;
 const LEAVES = ["wheel", "touchmove", "keydown", "pointerdown"];
 
-// Scroll again while content above grows, unless the visitor does something.
-/** @type {(scroll: () => void) => void} */
-const whileSettling = (scroll) => {
+// Scroll again while content above grows, unless the visitor does something; gives what ends it.
+/** @type {(scroll: () => void) => () => void} */
+export const whileSettling = (scroll) => {
   const timer = setInterval(scroll, 100);
   const end = () => {
     clearInterval(timer);
@@ -64,6 +64,7 @@ const whileSettling = (scroll) => {
   };
   LEAVES.forEach((event) => addEventListener(event, end, { passive: true }));
   setTimeout(end, SETTLED_MS);
+  return end;
 };
 
 /**

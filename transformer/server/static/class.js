@@ -143,10 +143,10 @@ const useHeld = (left, fail) => {
 
 /**
  * left: see useHeld. lesson, step: the shown card's, step from 1; words, state: of it, words null without a
- * card. solve(): show its answer. end(): the class is over.
+ * card. solve(): show its answer. bringPicture(section): scroll to its picture. end(): the class is over.
  * @param {Record<string, any>} props
  */
-export const Class = ({ left, lesson, step, words, state, solve, end }) => {
+export const Class = ({ left, lesson, step, words, state, solve, bringPicture, end }) => {
   useLayoutEffect(() => {
     document.body.classList.add("teaching");
     return () => document.body.classList.remove("teaching");
@@ -170,6 +170,9 @@ export const Class = ({ left, lesson, step, words, state, solve, end }) => {
   const order = words && inOrder(`${lesson}.${step - 1}`, words, guessing ? "guesses" : "options");
   useShown(held, words ? { name: lesson, step, phase, order } : {}, fail);
   const tally = useTally(held, fail);
+  // What a step asks about comes below the panel once the guess is over.
+  const section = !guessing && words?.state?.more;
+  useLayoutEffect(() => (section ? bringPicture(section) : undefined), [lesson, step, section]);
 
   const code = held?.code ?? "";
   const name = say("Class {code}", { code });

@@ -1,7 +1,7 @@
 // The shown card of the tour or of a lesson, in place of the controls above the text, and what answers
 // it: done on the page itself, graded on the visitor's own run; and the list of lessons.
 
-import { mounted, trying, useAnswer, useDocument, usePart } from "../../web/part.js";
+import { mounted, trying, useAnswer, useDocument, usePart, whileSettling } from "../../web/part.js";
 import { loadLater } from "../../web/scripts.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { nextPaint, page, reactive, setQuery } from "../../web/store.js";
@@ -107,6 +107,13 @@ const leafing = ({ key, ctrlKey, altKey, metaKey, shiftKey, defaultPrevented }) 
 // ---- the card ----
 
 const { lessons } = declared;
+
+// Scroll to the picture in an open section, also while it is drawn; gives what stops that.
+/** @type {(section: string) => () => void} */
+const bringPicture = (section) => {
+  const picture = () => document.querySelector(`[data-section="${section}"] [data-picture]`);
+  return whileSettling(() => picture()?.scrollIntoView({ block: "start" }));
+};
 
 const Guide = () => {
   const { deck, place } = cardState;
@@ -228,7 +235,8 @@ const Guide = () => {
     focus=${opener.current !== null} write=${card?.types && card.state.more && focusText} teach=${deck.name && !taught && (() => teach(null))}
     ...${{ place, count, state, solve, leaf, onward, teacher }} />`;
   const step = { lesson: deck.name, step: (place ?? 0) + 1, words: deck.name ? card : null };
-  const classShown = () => html`<${taught.Class} left=${taught.left} ...${{ ...step, state, solve }}
+  const classShown =
+    () => html`<${taught.Class} left=${taught.left} ...${{ ...step, state, solve, bringPicture }}
     end=${() => setTaught(null)} />`;
   return html`<div class=${taught ? "taught" : ""}>${card && shown()}${taught && classShown()}<${LessonList} close=${close} /></div>`;
 };
