@@ -9,10 +9,10 @@ from kit.models import ids, network
 from torch import nn
 
 from transformer.training.recipe import Settings
-from transformer.training.updates import NUMBERS, Muon, make_optimizer, summed_nats
+from transformer.training.updates import CHUNK_LOGITS, Muon, make_optimizer, summed_nats
 
 V = 5000
-ROWS = NUMBERS // V  # in a slice
+ROWS = CHUNK_LOGITS // V  # in a slice
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])

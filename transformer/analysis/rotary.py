@@ -26,8 +26,8 @@ class RotatedPair:
     """A query and a key of one head.
 
     q, k: (D,), as they meet, and q_before, k_before, rotated back. query, key: their positions.
-    angles: (max_len, R / 2), radians from 0 to 2 pi, of each position and pair. longer: by which a
-    rotation also multiplies (YaRN, LongRoPE). score: the network's own, before the mask; divisor,
+    angles: (max_len, R / 2), radians from 0 to 2 pi, of each position and pair. multiplier: extra
+    factor of YaRN and LongRoPE. score: the network's own, before the mask; divisor,
     cap: of scores.
     """
 
@@ -41,7 +41,7 @@ class RotatedPair:
     q_before: Doubles
     k_before: Doubles
     angles: Doubles
-    longer: float
+    multiplier: float
     score: float
     divisor: float
     cap: float | None
@@ -54,8 +54,8 @@ class RotatedPair:
     def score_at(self, query: int, key: int) -> float:
         """The score of the same two vectors at these positions."""
         q, k = (
-            rotated(self.q_before, self.angles[query], self.longer),
-            rotated(self.k_before, self.angles[key], self.longer),
+            rotated(self.q_before, self.angles[query], self.multiplier),
+            rotated(self.k_before, self.angles[key], self.multiplier),
         )
         score = float(q @ k) / self.divisor
         return score if self.cap is None else self.cap * math.tanh(score / self.cap)
@@ -105,11 +105,11 @@ def rotated_pair(
     labels = labels_of(run, record.site, 0)[0]
     settings = run.config.rotary_of(record.site.layer)
     assert settings is not None
-    longer = settings.multiplier
+    multiplier = settings.multiplier
     return RotatedPair(
         site=record.site, head=head, query=at, key=other, labels=(labels[at], labels[other]),
-        q=q, k=k, q_before=rotated(q, -angles[at], 1 / longer),
-        k_before=rotated(k, -angles[other], 1 / longer), angles=angles, longer=longer,
+        q=q, k=k, q_before=rotated(q, -angles[at], 1 / multiplier),
+        k_before=rotated(k, -angles[other], 1 / multiplier), angles=angles, multiplier=multiplier,
         score=float(record.scores[0, head, at, other]),
         divisor=_divisor(run), cap=run.config.score_cap,
     )  # fmt: skip
@@ -127,10 +127,10 @@ def _divisor(run: Run) -> float:
     return math.sqrt(run.config.d_model if "model-scale" in broken else run.config.score_size)
 
 
-def rotated(vector: Doubles, angles: Doubles, longer: float) -> Doubles:
-    """(D,) with its first R features rotated by (R / 2,) angles and made so many times longer."""
+def rotated(vector: Doubles, angles: Doubles, multiplier: float) -> Doubles:
+    """(D,) with its first R features rotated by (R / 2,) angles and multiplied."""
     half = len(angles)
     first, second, rest = vector[:half], vector[half : 2 * half], vector[2 * half :]
-    cosines, sines = longer * np.cos(angles), longer * np.sin(angles)
+    cosines, sines = multiplier * np.cos(angles), multiplier * np.sin(angles)
     rotated = [first * cosines - second * sines, second * cosines + first * sines, rest]
     return np.concatenate(rotated)

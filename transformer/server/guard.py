@@ -84,8 +84,8 @@ PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=()"  # 
 
 class Guard:
     """tools: whether the endpoints are served as tools over MCP. policy: see `pages.policy_for`.
-    hosts: names by which the server may be asked besides this machine's own, so that no page of
-    another site can use it by a name that leads here; None: any."""
+    hosts: accepted Host names besides this machine's own, which prevents DNS rebinding; None: any.
+    """
 
     app: ASGIApp
 

@@ -104,7 +104,7 @@ class MemoryBudget:
         self._entries = {kind: OrderedDict[Hashable, _Entry]() for kind in kinds}
         self._n_bytes = dict.fromkeys(kinds, 0)
         self._of_owner: dict[Hashable, set[_Entry]] = {}
-        # When an owner used an entry, or left; and how long its entries stay from then at most.
+        # When an owner last used an entry, or left, and its entries' time to live from then.
         self._seen: dict[Hashable, tuple[float, float]] = {}
         self._lock = threading.Lock()
         self._numbers = itertools.count()

@@ -21,7 +21,7 @@ from transformer.model.network import IGNORED
 from transformer.training.data import Example
 from transformer.training.recipe import Settings
 
-NUMBERS = 2**20  # logits at a time: 4 MB of float32, which nearly stay in a core's cache
+CHUNK_LOGITS = 2**20  # at a time: 4 MB of float32 nearly stay in a core's cache
 Batch = tuple[int, int, list[Example]]  # the epoch, the batch's place in it, its rows
 
 
@@ -86,8 +86,8 @@ def updates(
         norm = clip_grad_norm_(updated, settings.clip_norm)
         optimizer.step()
         optimizer.zero_grad(set_to_none=False)
-        told = torch.stack([nats.detach().float(), nats.new_tensor(float(ending)).float()])
-        all_nats, n_ending = add(told).tolist()
+        stats = torch.stack([nats.detach().float(), nats.new_tensor(float(ending)).float()])
+        all_nats, n_ending = add(stats).tolist()
         loss = all_nats / total
         if not math.isfinite(loss):
             raise InvalidRequest(
@@ -137,7 +137,7 @@ def summed_nats(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> Tens
     smoothing: the share of each target spread evenly over all V tokens (Szegedy et al. 2016).
     The sums are float32 whatever the logits' dtype; the gradient has the logits' dtype.
     """
-    n_rows = max(1, NUMBERS // logits.shape[1])
+    n_rows = max(1, CHUNK_LOGITS // logits.shape[1])
     parts = [
         F.cross_entropy(rows.float(), wanted, reduction="sum", label_smoothing=smoothing)
         for rows, wanted in zip(logits.split(n_rows), targets.split(n_rows), strict=True)
