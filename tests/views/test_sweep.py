@@ -168,11 +168,11 @@ def font_sizes(value: Any, key: str = "") -> Iterator[float]:
 
 
 @every_picture
-def test_a_picture_is_transparent_and_readable(picture, shown):
+def test_a_picture_is_readable_on_its_own_paper(picture, shown):
     for figure in shown(picture.name):
         layout = figure.layout
         assert layout.title.text
-        assert layout.paper_bgcolor == layout.plot_bgcolor == style.CLEAR
+        assert (layout.paper_bgcolor, layout.plot_bgcolor) == (style.PAPER, style.CLEAR)
         assert layout.font.color == style.LIGHT.text
         text = figure.to_json()
         assert min(font_sizes(json.loads(text)), default=14) >= 14

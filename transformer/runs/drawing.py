@@ -25,13 +25,6 @@ Scale = Literal["linear", "sqrt", "log"]
 Range = Literal["fixed", "own"]
 
 
-def _on_paper(figure: go.Figure) -> go.Figure:
-    """The figure on white paper: its texts are dark, and a notebook may be too."""
-    from transformer.views.drawing.style import PAPER
-
-    return figure.update_layout(paper_bgcolor=PAPER)
-
-
 class Drawable:
     """Methods that return Plotly figures, which a notebook shows, or write files."""
 
@@ -54,7 +47,7 @@ class Drawable:
             _, *parameters = inspect.signature(figure).parameters.values()
             needed = ", ".join(str(each.replace(annotation=each.empty)) for each in parameters)
             raise ValueError(f"the picture {view} takes ({needed}); {error}") from error
-        return _on_paper(figure(self, *arguments, **options))
+        return figure(self, *arguments, **options)
 
     def attention(
         self: Any,
@@ -79,10 +72,9 @@ class Drawable:
         """
         from transformer.views.attention.heatmap import attention_heatmap
 
-        figure = attention_heatmap(
+        return attention_heatmap(
             self, site, head, stage=stage, scale=scale, range_=range_, row=row, most=MAX_CELLS
         )
-        return _on_paper(figure)
 
     def heads(
         self: Any, stack: str | None = None, kind: str = "self", *, row: int = 0
@@ -95,7 +87,7 @@ class Drawable:
         from transformer.views.attention.grid import head_grid
 
         stack = self.trace.sites[-1].stack if stack is None else stack
-        return _on_paper(head_grid(self, stack, kind, row=row))
+        return head_grid(self, stack, kind, row=row)
 
     def alignment(
         self: Any,
@@ -113,7 +105,7 @@ class Drawable:
         """
         from transformer.views.attention.lines import alignment
 
-        return _on_paper(alignment(self, layer, head, row=row, by=by))
+        return alignment(self, layer, head, row=row, by=by)
 
     def attention_csv(
         self: Any, site: SiteLike, head: Head = "mean", *, stage: Stage = "weights", row: int = 0
@@ -181,4 +173,4 @@ class DrawableRun(Drawable):
         """
         from transformer.views.prediction.lens import logit_lens
 
-        return _on_paper(logit_lens(self, first=first, count=count))
+        return logit_lens(self, first=first, count=count)

@@ -59,7 +59,7 @@ def _theme_of(said: Mapping[str, str]) -> Theme:
 
 
 _SAID = _declared(":root")
-PAPER = _SAID["paper"]  # of figures outside of the page, whose own paper is clear
+PAPER = _SAID["paper"]  # a notebook may be dark, and texts are; the page has its own
 FONT = _SAID["font"]
 FONT_SIZE = int(_SAID["font-px"])
 TITLE_SIZE = int(_SAID["title-px"])
@@ -218,7 +218,7 @@ def layout(title: str, subtitle: str = "", **more: Any) -> dict[str, Any]:
             "subtitle": {"text": subtitle, "font": {"size": FONT_SIZE, "color": LIGHT.muted}},
         },
         "font": {"family": FONT, "size": FONT_SIZE, "color": LIGHT.text},
-        "paper_bgcolor": CLEAR,
+        "paper_bgcolor": PAPER,
         "plot_bgcolor": CLEAR,
         "margin": {"l": 60, "r": 16, "t": 72, "b": 60},
         "modebar": {"bgcolor": CLEAR, "color": LIGHT.muted, "activecolor": LIGHT.accent},
