@@ -110,7 +110,7 @@ def _measured(browser: Browser, settings: dict[str, Any], address: str) -> Mappi
         page.goto(address, wait_until="commit")
         page.wait_for_selector(DRAWN, state="attached")
         first = float(page.locator(DRAWN).get_attribute("data-first-ms") or "nan") / 1000
-        page.wait_for_function("window.loadedMs")
+        page.wait_for_function("() => window.loadedMs")
         loaded = float(page.evaluate("loadedMs / 1000"))
         tokens = page.evaluate(WRITTEN)
         last = {"position": 40}
