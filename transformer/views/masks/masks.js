@@ -57,7 +57,7 @@ const HeadPick = () =>
       options=${count(page.batch.n_heads)} value=${fields.mask_head}
       set=${(head) => (fields.mask_head = Number(head))} /></label>`;
 
-const square = (bar) => ({ side: { height: bar ? 460 : 320 }, bar });
+const square = (bar) => ({ side: { height: bar ? 460 : 250 }, bar });
 // Wide enough for every label; scrolls on a narrower page. Sentences are numbered from 1 on the page.
 const widened = ({ layout, data }) => {
   layout.margin = { l: 36 + fontPx(), r: 8, t: 4, b: 26 + 2 * fontPx() };
