@@ -15,7 +15,7 @@ from transformer.lessons import FOLDER as LESSONS
 from transformer.lessons import read_folder
 from transformer.messages import FOLDER, catalogue, language_names, languages, speaking
 from transformer.messages.sources import problems, sentences, sources
-from transformer.messages.templates import glossary
+from transformer.messages.templates import glossary, late_terms
 from transformer.server.page_models import model_card
 from transformer.views.export.recorded import summary
 from transformer.views.registry import VIEWS
@@ -246,3 +246,19 @@ def test_a_number_is_written_as_its_language_writes_it(texts, language):
         if numbers(said, language) not in [numbers(one, "en") for one in english]
     ]
     assert wrong == []
+
+
+def test_a_term_whose_english_has_changed_since_is_named(monkeypatch, tmp_path):
+    (tmp_path / "en.toml").write_text('[head]\nwords = ["head"]\nsays = "New."\n')
+    entry = '[head]\nwords = ["Kopf"]\nsays = "Alt."\nmade_from = "{}"\n'
+    (tmp_path / "de.toml").write_text(entry.format("0000"))
+    monkeypatch.setattr("transformer.messages.templates.GLOSSARIES", tmp_path)
+    glossary.cache_clear()
+    try:
+        (late,) = late_terms("de")
+        assert late.startswith('glossary, head: made_from = "')
+        (tmp_path / "de.toml").write_text(entry.format(late[-5:-1]))
+        assert [*late_terms("de")] == []
+        assert glossary("de") == {"head": {"words": ["Kopf"], "says": "Alt."}}
+    finally:
+        glossary.cache_clear()

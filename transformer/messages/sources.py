@@ -19,7 +19,7 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.pofile import write_po
 
 from transformer.messages import FOLDER, HOLE, OF_SCRIPTS, locale_of, read_catalog
-from transformer.messages.templates import html_sentences
+from transformer.messages.templates import html_sentences, late_terms
 
 NETWORK, VIEWS = FOLDER.parent / "model", FOLDER.parent / "views"
 _WORDS = ("title", "does", "short")  # fields of the network's tables that the page shows
@@ -140,12 +140,14 @@ def updated(path: Path) -> str:
 
 
 def problems(path: Path) -> Iterator[str]:
-    """Faults of a LANGUAGE.po: missing, obsolete and wrongly translated sentences."""
+    """Faults of a LANGUAGE.po: missing, obsolete and wrongly translated sentences; and terms of
+    the language's glossary whose English has changed since."""
     catalog = read_catalog(path)
     found = {_key(message): message for message in catalog if message.id}
     wanted, scripts = _all(), script_sentences()
     yield from (f"missing: {key}" for key in sorted(wanted.keys() - found.keys()))
     yield from (f"obsolete: {key}" for key in sorted(found.keys() - wanted.keys()))
+    yield from (f"behind the English: {late}" for late in late_terms(path.stem))
     number = Catalog(locale=locale_of(path.stem)).num_plurals
     if catalog.num_plurals != number:
         yield f"{catalog.num_plurals} plural forms, not {number}"

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Set
 from functools import cache
+from hashlib import sha256
 from typing import Any
 
 from transformer.messages import ENGLISH, FOLDER, catalogue
@@ -26,7 +27,23 @@ def glossary(language: str) -> dict[str, dict[str, Any]]:
     path = GLOSSARIES / f"{language}.toml"
     if not path.is_file():
         path = GLOSSARIES / f"{ENGLISH}.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    entries: dict[str, dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {term: _without(entry, "made_from") for term, entry in entries.items()}
+
+
+def late_terms(language: str) -> Iterator[str]:
+    """Terms whose English has changed since this language's sentence was made from it, each with
+    the stamp, made_from, that says that it follows again."""
+    path = GLOSSARIES / f"{language}.toml"
+    entries = tomllib.loads(path.read_text(encoding="utf-8"))
+    for term, english in glossary(ENGLISH).items():
+        stamp = sha256(english["says"].encode()).hexdigest()[:4]
+        if entries.get(term, {}).get("made_from") != stamp:
+            yield f'glossary, {term}: made_from = "{stamp}"'
+
+
+def _without(entry: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key != name}
 
 
 def html_sentences(text: str) -> Iterator[str]:
