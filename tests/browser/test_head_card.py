@@ -165,3 +165,21 @@ def test_a_feed_forward_has_a_card_and_is_marked_in_model(door):
     door.head(5, 0).click()
     expect(card).to_have_count(0)
     expect(shaded).to_have_count(0)
+
+
+def test_a_head_to_switch_off_is_named_by_what_it_does(door):
+    door.page.mouse.move(5, 5)
+    door.go("model=stories&tab=what-if")
+    door.wait_drawn(".ablation")
+    heads = said(door, "metrics", stack="decoder", kind="self")["heads"]
+    does = {f"{one['layer']}·{one['head']}": one["label"] for one in heads if one["label"]}
+    assert "5·0" in does
+    lines = door.page.locator(".heads-by-label li")
+    for name, label in does.items():
+        layer, head = name.split("·")
+        switch = f"Switch off layer {layer}, head {head} ({label})"
+        expect(door.page.get_by_role("button", name=switch, exact=True)).to_contain_text(name)
+        expect(lines.filter(has_text=label)).to_contain_text(name)
+    expect(lines).to_have_count(len(set(does.values())))
+    chosen = door.page.locator('.what-card[data-what="decoder.5.self.0"] .hint')
+    expect(chosen).to_contain_text(does["5·0"], ignore_case=True)

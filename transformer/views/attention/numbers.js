@@ -80,15 +80,16 @@ export const keepAtlas = ({ run, stack, kind, ...sent }) => {
   keptAnswer("atlas", { run, stack, kind }).value = atlasOf(sent);
 };
 
-// The metrics of the shown kind's heads, {answer, asked}.
-export const useMetrics = (part) =>
-  useAnswer(part, (data) => askOnce("metrics", data), kindShown());
+// The metrics of a kind's heads, by default the shown one's, {answer, asked}; of: see kindAsked.
+export const useMetrics = (part, of = kindShown()) =>
+  useAnswer(part, (data) => askOnce("metrics", data), of);
 // The heads with their metrics, as far as these are known; of: see kindAsked.
 export const knownHeads = (of = kindShown()) =>
   of ? keptAnswer("metrics", of).value?.heads : null;
-// The label of a head of the shown kind, if its metrics are known and it has one.
-export const headLabel = ({ layer, head }) =>
-  knownHeads()?.find((one) => one.layer === layer && one.head === head)?.label;
+// The metrics of a head, with its label and sign, if those of its kind are known.
+export const knownHead = (at) =>
+  knownHeads(kindAsked(at))?.find(({ layer, head }) => layer === at.layer && head === at.head);
+export const headLabel = (at) => knownHead(at)?.label;
 
 // ---- what a token reads ----
 

@@ -13,7 +13,7 @@ import {
 import { colourAt, scaleOf, themed } from "../../web/theme.js";
 import { Figure } from "../../web/figure.js";
 import { PredictedToken, predictedPosition, tokenAt } from "../../web/selection.js";
-import { capital, colourEnds, numeral, say, sayN, sayWith } from "../../web/messages.js";
+import { capital, colourEnds, numeral, say, sayList, sayN, sayWith } from "../../web/messages.js";
 import { html, useState } from "../../web/preact.js";
 import { headName, siteName } from "../../web/sites.js";
 import { page } from "../../web/store.js";
@@ -21,6 +21,7 @@ import { Token } from "../../web/text.js";
 import { useButtonKeys } from "../../web/cells.js";
 import { KindButtons, Switch } from "../../web/controls.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
+import { headLabel, kindAsked, knownHead, knownHeads, useMetrics } from "../attention/numbers.js";
 
 // The importance of each head for one token: a button, the most important head, and a map.
 
@@ -31,8 +32,10 @@ const percent = (probability) => `${numeral((100 * probability).toPrecision(3))}
 /** @type {(most: import("./types").HeadEffect, label: string) => any} */
 const mostInWords = (most, label) => {
   const { before, after } = most;
+  const does = headLabel(most);
+  const head = capital(headWords(most));
   const told = {
-    head: capital(headWords(most)),
+    head: does ? say("{name} ({part})", { name: head, part: does }) : head,
     token: html`<${Token} label=${label} />`,
     before: percent(before),
     after: percent(after),
@@ -147,12 +150,15 @@ const Grid = ({ kind: { stack, kind, n_layers: layers }, chosen, toggle, colours
       setStop(cell);
       toggle(one);
     };
-    return html`<button type="button" class="ablated" onClick=${choose}
-      aria-label=${say("Switch off {head}", { head: headName({ layer, head }) })}
+    const name = headName(one);
+    const { label, sign } = knownHead(one) ?? {};
+    const title = label ? say("{title}: {part}", { title: capital(name), part: label }) : undefined;
+    return html`<button type="button" class="ablated" title=${title} onClick=${choose}
+      aria-label=${say("Switch off {head}", { head: label ? say("{name} ({part})", { name, part: label }) : name })}
       aria-pressed=${String(isAblated(one, chosen))}
       tabindex=${at.row === head && at.column === layer ? 0 : -1}
       ...${keysOf(head, layer)}>
-      <span>${layer}·${head}</span><i style=${{ background: colours?.[layer][head] ?? "" }} />
+      <span>${layer}·${head}${sign && html` <small class="sign">${sign}</small>`}</span><i style=${{ background: colours?.[layer][head] ?? "" }} />
     </button>`;
   };
   /** @type {(_: any, head: number) => any} */
@@ -161,6 +167,22 @@ const Grid = ({ kind: { stack, kind, n_layers: layers }, chosen, toggle, colours
     aria-label=${say("Heads to switch off: arrow keys move, Space chooses")}>
     ${Array.from({ length: nHeads }, row)}
   </div>`;
+};
+
+// What heads of this kind do, with those that do it: "← reads the previous token: 3·4, 4·4".
+/** @param {{ kind: import("../../web/store.js").Kind }} props */
+const HeadsByLabel = ({ kind }) => {
+  /** @type {Map<string, { sign: string, heads: string[] }>} */
+  const groups = new Map();
+  for (const { layer, head, label, sign } of knownHeads(kindAsked(kind)) ?? []) {
+    const group = groups.get(label) ?? { sign, heads: /** @type {string[]} */ ([]) };
+    if (label) groups.set(label, group);
+    group.heads.push(`${layer}·${head}`);
+  }
+  /** @type {(group: [string, { sign: string, heads: string[] }]) => any} */
+  const line = ([label, { sign, heads }]) =>
+    html`<li><span class="sign" aria-hidden="true">${sign}</span>${say("{title}: {part}", { title: label, part: sayList(heads) })}</li>`;
+  return html`<ul class="heads-by-label">${[...groups].map(line)}</ul>`;
 };
 
 const ablatedNow = () =>
@@ -195,6 +217,7 @@ const Switches = ({ state, change, toggle, colours }) => {
   return html`<div>
     <p class="hint">${`${say("head")} ↓ ${say("layer")} →`}</p>
     <${Grid} kind=${page.run.kinds[kind]} chosen=${chosen} toggle=${toggle} colours=${colours} />
+    <${HeadsByLabel} kind=${page.run.kinds[kind]} />
     <p class="hint">${say("A chosen head is crossed out; the strip under it has its colour in the map.")}</p>
     <div class="whatif-buttons">
       <button type="button" class="main apply" disabled=${none} onClick=${() => apply(state)}>${
@@ -220,7 +243,9 @@ const Ablation = () => {
   const [state, change] = useChoices();
   const { run } = page;
   const { position, by } = state;
-  const { stack, kind } = run?.kinds[state.kind] ?? {};
+  const shownKind = run?.kinds[state.kind];
+  const { stack, kind } = shownKind ?? {};
+  useMetrics(part, shownKind ? kindAsked(shownKind) : null);
   const found = useAnswer(
     part,
     "importance",

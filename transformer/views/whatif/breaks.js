@@ -16,6 +16,7 @@ import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { readPosition, tokenAt } from "../../web/selection.js";
 import { siteName } from "../../web/sites.js";
 import { headShown, page } from "../../web/store.js";
+import { headLabel } from "../attention/numbers.js";
 import { continued } from "../../web/text.js";
 
 const MAX_CHARACTERS = 60; // characters of a text, three lines of a card
@@ -32,6 +33,7 @@ const flip = (what) => {
 /** @type {(rows: import("./types").BreakRow[]) => import("./types").Case[]} */
 const casesOf = (rows) => {
   const head = headShown();
+  const does = head && headLabel(head);
   /** @type {(import("./types").Case | null | false)[]} */
   const cases = [
     { key: "", asks: {}, says: say("As it is"), why: say("The network as it was trained.") },
@@ -39,7 +41,12 @@ const casesOf = (rows) => {
       key: `${siteName(head)}.${head.head}`,
       asks: { site: siteName(head), head: head.head },
       says: capital(say("without {head}", { head: headWords(head) })),
-      why: say("The chosen head. Choose another in any picture of the heads."),
+      why: [
+        does && asSentence(capital(does)),
+        say("The chosen head. Choose another in any picture of the heads."),
+      ]
+        .filter(Boolean)
+        .join(" "),
       isOff: isAblated(head),
       press: generates() && (() => alter(withAblation(head))),
     },
