@@ -153,7 +153,7 @@ def test_a_lesson_is_found_given_and_graded_on_the_visitors_run(visit, ground):
     expect(page.locator(".card-explains p")).to_have_count(0)
     hidden = len(ground.run.labels) - 7
     right = f"Right. The number of hidden keys is {hidden}"
-    wrong = {"many": "Give a number", "0": "Not yet. The number of hidden keys is not 0."}
+    wrong = {"many": "Give a number", "0": "Not yet. The number of hidden keys is not 0;"}
     for typed, said in {**wrong, str(hidden): right}.items():
         box.fill(typed)
         box.press("Enter")

@@ -307,7 +307,8 @@ def test_only_sentences_of_three_words_are_counted_as_repeated(experiments):
         ("He ran. He ran. Hi. Hi. Hi. The dog ran.", 0),
         ("", 0),
     ):
-        run = SimpleNamespace(n_prompt=1, steps=[SimpleNamespace(text=word) for word in text])
+        steps = [SimpleNamespace(text=word) for word in text]
+        run = SimpleNamespace(n_prompt=1, steps=steps, request=SimpleNamespace(text="He sat."))
         ground = GradingContext(run=run, models=experiments.queries)
         assert of(ground, "repeated_sentences", {}) == wanted
 

@@ -8,7 +8,7 @@ import { Arcs } from "../../web/arcs.js";
 import { fields } from "../../web/fields.js";
 import { inText, wordStart } from "../../web/text.js";
 import { Text } from "../../web/tokens.js";
-import { numeral, say } from "../../web/messages.js";
+import { numeral, say, sayWith } from "../../web/messages.js";
 import { alter, interventions } from "../../web/runs.js";
 import { focusText, openTab, setControls } from "./gradio.js";
 import { generate } from "./presses.js";
@@ -120,9 +120,10 @@ const question = () => {
   const place = page.query?.stack === stack ? page.query.index : labels.length - 1;
   const end = inText(labels.slice(Math.max(0, place - END), place + 1)).trim();
   const next = inText(labels.slice(place + 1, place + 2)).trim();
+  const [quoted, follows] = [end, next].map((text) => html`<bdi>${text}</bdi>`);
   return next
-    ? say("Why does the network write “{next}” after “{end}”?", { next, end })
-    : say("What will the network write after “{end}”, and why?", { end });
+    ? sayWith("Why does the network write “{next}” after “{end}”?", { next: follows, end: quoted })
+    : sayWith("What will the network write after “{end}”, and why?", { end: quoted });
 };
 
 /** @param {{ props: any }} props */
