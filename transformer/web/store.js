@@ -102,6 +102,7 @@ export const page = reactive({
   opening: /** @type {any} */ (null), // the state that is being opened, see server/static/link.js
   writing: /** @type {any} */ (null), // the text as far as it is written, while it is
   typing: false, // whether the box for the visitor's text is open
+  models: /** @type {string[]} */ ([]), // that the page opened with
   inBrowser: /** @type {string[]} */ ([]), // models whose network runs in this browser now
   status: { kind: "done", text: "", rev: 0 }, // one line; kind: "busy", "done" or "error"
   query: /** @type {Query} */ (/** @type {unknown} */ (null)),

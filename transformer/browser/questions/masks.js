@@ -118,10 +118,19 @@ const softmaxOver = (scores, allowed, nKeys) => {
   }
   return weights;
 };
+/** @type {(site: string) => boolean} */
+const isCausal = (site) => {
+  const { stack, kind } = siteOf(site);
+  return stack === "decoder" && kind === "self";
+};
+// Why a decoder's text never reads padding on the right.
+const hiddenAlready = () =>
+  say(
+    "Padding stands on the right, where the causal mask hides it already; in an encoder, such as the translator's, this mask alone keeps the text from reading it.",
+  );
 /** @type {(item: Item, site: string, share: number, which: string, freed: boolean) => string} */
 const removalSays = (item, site, share, which, freed) => {
-  const { stack, kind } = siteOf(site);
-  const n = item.facts.n_text[stack];
+  const n = item.facts.n_text[siteOf(site).stack];
   if (!freed) return say("Here the mask hides nothing.");
   const start = sayN(
     "Without the mask, {share} of the weight of the {n} query that is text would go to what it hides.",
@@ -129,8 +138,7 @@ const removalSays = (item, site, share, which, freed) => {
     n,
     { share: `${numeral((100 * share).toFixed(1))} %` },
   );
-  if (which !== "padding" || stack !== "decoder" || kind !== "self") return start;
-  return `${start} ${say("Padding stands on the right, where the causal mask hides it already; in an encoder, such as the translator's, this mask alone keeps the text from reading it.")}`;
+  return which === "padding" && !share && isCausal(site) ? hiddenAlready() : start;
 };
 /** @type {(item: Item, data: Data) => Data} */
 const removal = (item, { site, head, which = null }) => {
@@ -150,9 +158,12 @@ const removal = (item, { site, head, which = null }) => {
     const share = mean((query) =>
       real.subarray(query * nKeys + first, (query + 1) * nKeys).reduce((a, b) => a + b, 0),
     );
-    const sentence = say("The padding mask is off: {share} of the weight goes to padding.", {
-      share: `${numeral((100 * share).toFixed(1))} %`,
-    });
+    const isHidden = !share && isCausal(site) && nText < nKeys;
+    const sentence = isHidden
+      ? hiddenAlready()
+      : say("The padding mask is off: {share} of the weight goes to padding.", {
+          share: `${numeral((100 * share).toFixed(1))} %`,
+        });
     return { acting, which: null, share, sentence };
   }
   const chosen = acting.includes(which) ? which : acting[acting.length - 1];

@@ -28,6 +28,7 @@ const DOES = {
 const Models = ({ props: { models } }) => {
   const named = models.filter((name) => name in DOES);
   const shown = look.run?.model ?? models[0];
+  useLayoutEffect(() => void (look.models = models), []);
   const hasOthers = useRef(models.length > named.length);
   hasOthers.current ||= !named.includes(shown);
   useLayoutEffect(() => void document.body.classList.toggle("more-models", hasOthers.current));

@@ -79,13 +79,19 @@ const Padded = ({ part, name, place, label }) => {
     name=${name} wide=${label} height=${32 + 2 * fontPx() + 30 * texts.length} change=${widened} />`;
 };
 
+const TRANSLATOR = "translate-en-fr"; // of the bundled models
 // How much of a head's weight the padding mask keeps from padding, or does not.
 const OnPadding = ({ part }) => {
   const { batch } = page.batch;
   const { row, mask_head: head } = fields;
   const wanted = { batch, row, site: siteName(siteChosen()), head, which: "padding" };
   const { answer } = useAnswer(part, "removal", wanted);
-  return html`<p class="on-padding" role="status">${answer?.sentence}</p>`;
+  const [stack] = page.batch.stacks;
+  const isElsewhere = stack === "decoder" && page.models.includes(TRANSLATOR);
+  return html`<p class="on-padding" role="status">${answer?.sentence}${
+    isElsewhere &&
+    html` <a href=${`#model=${TRANSLATOR}&tab=masks`}>${say("Look at it in the translator")}</a>`
+  }</p>`;
 };
 
 // The effect of removing a mask on one head.

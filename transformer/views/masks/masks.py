@@ -205,11 +205,13 @@ def mask_removed(
 
 def sentence_of(found: Removal) -> str:
     """In words and with its number, what leaving the mask out would change for text queries."""
-    site, count = found.view.site, int(found.text.sum())
-    share = f"{numeral(100 * found.mean_freed_weight, '.1f')} %"
+    count, weight = int(found.text.sum()), found.mean_freed_weight
+    share = f"{numeral(100 * weight, '.1f')} %"
     if not found.freed.any():
         return say("Here the mask hides nothing.")
-    start = say_n(
+    if found.which == "padding" and not weight and _is_causal(found.view.site):
+        return _hidden_already()
+    return say_n(
         "Without the mask, {share} of the weight of the {n} query that is text would go to what it "
         "hides.",
         "Without the mask, {share} of the weight would go to what it hides, on average over the "
@@ -217,13 +219,18 @@ def sentence_of(found: Removal) -> str:
         count,
         share=share,
     )
-    if found.which == "padding" and (site.stack, site.kind) == ("decoder", "self"):
-        right = say(
-            "Padding stands on the right, where the causal mask hides it already; in an encoder, "
-            "such as the translator's, this mask alone keeps the text from reading it."
-        )
-        return f"{start} {right}"
-    return start
+
+
+def _is_causal(site: Site) -> bool:
+    return (site.stack, site.kind) == ("decoder", "self")
+
+
+def _hidden_already() -> str:
+    """Why a decoder's text never reads padding on the right."""
+    return say(
+        "Padding stands on the right, where the causal mask hides it already; in an encoder, "
+        "such as the translator's, this mask alone keeps the text from reading it."
+    )
 
 
 def answer_removal(
@@ -244,6 +251,9 @@ def answer_removal(
         share = weight_on_padding(item, row, site, head)
         given = f"{numeral(100 * share, '.1f')} %"
         said = say("The padding mask is off: {share} of the weight goes to padding.", share=given)
+        at = item.trace[site].site
+        if not share and _is_causal(at) and not item.is_token(at.stack)[row].all():
+            said = _hidden_already()
         return {"acting": list(acting), "which": None, "share": share, "sentence": said}
     chosen = which if which in acting else acting[-1]
     found = without_mask(item, row, site, head, chosen)
