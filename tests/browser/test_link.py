@@ -220,7 +220,13 @@ def test_a_link_that_is_hostile_or_cannot_be_read_is_text_and_sentences(page):
 
 def test_the_address_of_a_refused_model_has_the_open_tab(page):
     page.go("model=tiny&tab=masks")
+    page.text_box().fill("x" * 1800)
+    count = page.page.locator(".characters")
+    expect(count).to_be_hidden()
+    page.text_box().fill("🐶" * 1801)
+    expect(count).to_have_text("1,801 of 2,000 characters")
     page.text_box().fill("x" * 2001)
+    expect(count).to_have_attribute("data-over", "true")
     page.page.locator("#model input").click()
     page.page.get_by_role("option", name="tiny-translator", exact=True).click()
     expect(page.page.get_by_role("alert")).to_contain_text("at most 2,000 characters")

@@ -41,11 +41,12 @@ const checked = (name, got) => {
 /** @type {(text: string) => string} */
 const checkedText = (text) => {
   if (!text.trim()) throw new Error(say("the text is empty: write something in it first"));
-  if (text.length <= LIMITS.text) return text;
+  const got = Array.from(text).length; // as Python counts
+  if (got <= LIMITS.text) return text;
   throw new Error(
     say("the text must have at most {most} characters; got {got}", {
       most: LIMITS.text,
-      got: text.length,
+      got,
     }),
   );
 };

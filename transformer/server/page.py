@@ -27,6 +27,7 @@ from transformer.server.components import (
     view_component,
 )
 from transformer.server.fields import METHODS, NUMBERS
+from transformer.server.limits import MAX_CHARACTERS
 from transformer.server.page_models import (
     Example,
     example_of,
@@ -200,7 +201,7 @@ def _left(
         with gr.Row(elem_id="buttons"):
             start = gr.Button(say(example.action), variant="primary", elem_id="generate")
             stop = gr.Button(say("Stop"), interactive=False, elem_id="stop")
-            around("own_text")
+            around("own_text", max_characters=MAX_CHARACTERS)
             around("status", said("done", say("A stored example, read by this model.")))
         with gr.Group(elem_id="prompt"):
             text = gr.Textbox(

@@ -8,14 +8,27 @@ import { Arcs } from "../../web/arcs.js";
 import { fields } from "../../web/fields.js";
 import { inText, wordStart } from "../../web/text.js";
 import { Text } from "../../web/tokens.js";
-import { numeral, say, sayWith } from "../../web/messages.js";
+import { numeral, say, sayWith, wholeText } from "../../web/messages.js";
 import { alter, interventions } from "../../web/runs.js";
 import { focusText, openTab, setControls } from "./gradio.js";
 import { generate } from "./presses.js";
 
 // ---- the visitor's text: Gradio's box opens in place ----
 
-const OwnText = () => {
+const NEARLY = 0.9; // of the characters that a text may have
+
+// The text's characters out of those that it may have, once few are left.
+/** @param {{ most: number }} props */
+const CharacterCount = ({ most }) => {
+  const count = Array.from(controls.text ?? "").length; // as Python counts
+  return html`<span class="characters" role="status" data-over=${count > most}>${
+    count > NEARLY * most &&
+    say("{count} of {most} characters", { count: wholeText(count), most: wholeText(most) })
+  }</span>`;
+};
+
+/** @param {{ props: { max_characters: number } }} props */
+const OwnText = ({ props }) => {
   const [isOpen, setOpen] = useState(false);
   const button = useRef(/** @type {any} */ (null));
   useLayoutEffect(() => {
@@ -30,7 +43,8 @@ const OwnText = () => {
     setOpen(false);
   }, [page.run]);
   return html`<button type="button" class="own-text" ref=${button} aria-expanded=${String(isOpen)} aria-controls="prompt"
-    onClick=${() => setOpen(!isOpen)}>${say("Type your own text")}</button>`;
+    onClick=${() => setOpen(!isOpen)}>${say("Type your own text")}</button>
+    ${isOpen && html`<${CharacterCount} most=${props.max_characters} />`}`;
 };
 
 // ---- the text ----
