@@ -14,6 +14,7 @@ from playwright.sync_api import Locator, expect
 ROOM_PX = 6  # within every control
 STATE = "() => JSON.stringify(viz.interventions())"
 TABS = ("Attention", "Masks", "Positions", "Prediction", "What if?", "Learn", "Model")
+UNDER = "(control, at) => control.contains(document.elementFromPoint(...at))"
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 Press = Callable[[float, float], None]
@@ -187,6 +188,26 @@ def test_a_finger_switches_a_head_off_and_on_at_one_place(phone):
         settled(phone)
         press = phone.page.touchscreen.tap
         twice(phone, button, press, lambda: phone.page.evaluate(STATE))
+
+
+def test_heads_in_colours_stay_under_the_pointer(door):
+    door.go("model=stories&tab=attention&picture=lines&line_heads=layer")
+    door.wait_drawn(".attention")
+    settled(door)
+    head = door.page.locator(".head-colour").nth(3)
+    of_layer = door.page.locator("label:has([name=attention-line_heads][value=layer])")
+    weights = door.page.locator('label:has([name=attention-threshold][value="0.2"])')
+    for control in (head, of_layer, weights):
+        x, y = middle(control)
+        before = control.bounding_box()
+        for _ in range(2):  # what is chosen stays chosen: the second press hits it, too
+            mouse(door)(x, y)
+            settled(door)
+            assert control.evaluate(UNDER, [x, y])
+            assert control.bounding_box() == pytest.approx(before, abs=ROOM_PX)
+        expect(head).to_have_attribute("aria-pressed", "true")
+        expect(door.page.locator(".head-colour[aria-pressed=true]")).to_have_count(1)
+    door.wait_for_address("line_heads=layer", "threshold=0.2", "head=3")
 
 
 @pytest.mark.parametrize("touch", [False, True])
