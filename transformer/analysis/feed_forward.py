@@ -123,7 +123,7 @@ class _Neurons:
 
     fused: ClassVar[bool] = True
     point: Point
-    rows: Tensor = dataclasses.field(default_factory=lambda: torch.empty(0))
+    rows: Tensor = dataclasses.field(init=False)
 
     def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """See Hook."""

@@ -123,9 +123,8 @@ def neuron_contributions(
         return None
     if abs(sum(added.values()) - logit) > EXACT * (1 + abs(logit)):
         return None
-    return torch.tensor(
-        [added["neuron", index] for index in range(len(outputs))], dtype=torch.float64
-    )
+    of_neurons = [added["neuron", index] for index in range(len(outputs))]
+    return torch.tensor(of_neurons, dtype=torch.float64, device="cpu")
 
 
 def _no_sum(model: LoadedModel) -> InvalidRequest:
