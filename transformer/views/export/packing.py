@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 LEVEL = 5  # of gzip: at 9 it takes seven times as long for one percent
 DROPPED_BITS = 7  # of the 23 in a float's fraction
+DIGITS = 12  # of a number among plain values
 _PLOTLY_TYPES = {"f4", "f8", "i1", "i2", "i4", "u1", "u2", "u4"}
 
 
@@ -34,6 +35,15 @@ def rounded(values: NDArray[np.float32]) -> NDArray[np.float32]:
 def packed(raw: bytes, level: int = LEVEL) -> str:
     """base64 of gzip: ASCII that is safe in any HTML."""
     return base64.b64encode(gzip.compress(raw, compresslevel=level, mtime=0)).decode("ascii")
+
+
+def _shorter(value: Any) -> Any:
+    """Plain values, their numbers of DIGITS digits."""
+    if isinstance(value, dict):
+        return {key: _shorter(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shorter(part) for part in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
 class Pack:
@@ -73,9 +83,13 @@ class Pack:
         return [self.plain(part) for part in value] if isinstance(value, list) else value
 
     def whole(self, content: dict[str, Any]) -> bytes:
-        """`content`, which holds the placeholders of `array` and `plain`, and all arrays."""
+        """`content`, which holds the placeholders of `array` and `plain`, and all arrays.
+
+        Its numbers are written without the last digits, in which two computations of one run may
+        differ: the same run gives the same file.
+        """
         table = [[kind, len(raw) // int(kind[1:])] for kind, raw in self._arrays]
-        whole = {"arrays": table, "content": content}
+        whole = {"arrays": table, "content": _shorter(content)}
         header = json.dumps(whole, allow_nan=False, separators=(",", ":")).encode("ascii")
         planes = (
             np.frombuffer(raw, dtype=np.uint8).reshape(-1, int(kind[1:])).T.tobytes()

@@ -189,7 +189,7 @@ const Learn = () => {
   useLayoutEffect(() => pick(null), [kinds]);
   useLayoutEffect(() => type(null), [id]);
 
-  const text = typed ?? answer?.question ?? "";
+  const text = typed ?? question ?? answer?.question ?? "";
   const latest = useRef("");
   const commit = trying(async () => {
     latest.current = text;
