@@ -33,11 +33,12 @@ const isUsual = () => {
   const at = opening.site ? siteNamed("site", opening.site, page.run) : { ...kinds[0], layer: 0 };
   return sameHead(page.head, { ...at, head: Number(opening.head ?? 0) });
 };
-// Whether the head and token of the shown text are to be chosen: asked once for a text.
+// Whether the head and token of the shown text are to be chosen: asked once for a text. What is switched off stays
+// in sight.
 const isFree = () => {
-  const { model, text: prompt, example } = page.run;
+  const { model, text: prompt, example, interventions: altered } = page.run;
   const text = JSON.stringify([model, prompt]);
-  const isNew = text !== known && !example;
+  const isNew = text !== known && !example && !altered.length && !page.forward;
   const free = isNew && !isLinked && cardState.place === null;
   [known, isLinked] = [text, isOpeningLink()];
   return free && page.query === null && (page.head === own || isUsual());
@@ -56,7 +57,7 @@ const choose = async (named = /** @type {any} */ (null)) => {
   try {
     const told = isWritten ? await askOnce("telling", { run }) : {};
     const { position: index = null, head: leading = named, leads } = told;
-    if (page.run.run !== run || page.head !== head || page.query) return;
+    if (page.run.run !== run || page.head !== head || page.query || page.forward) return;
     if (!leading) known = ""; // until the journey names one
     batch(() => {
       if (index !== null) setQuery({ stack, index });
