@@ -213,6 +213,8 @@ def test_heads_in_colours_stay_under_the_pointer(door):
 @pytest.mark.parametrize("touch", [False, True])
 def test_a_feed_forward_is_switched_off_and_on_at_one_place(door, phone, touch):
     visit = phone if touch else door
+    visit.go("model=stories&tab=attention")
+    visit.wait_drawn(".attention")  # which settles its head at each run
     visit.go("model=stories&tab=journey&forward=decoder.5")
     visit.wait_drawn(".journey")
     button = visit.page.locator(".forward-card .switch-off")

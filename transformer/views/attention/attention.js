@@ -19,7 +19,15 @@ import {
   useSignalEffect,
   useState,
 } from "../../web/preact.js";
-import { headShown, labelsOf, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
+import {
+  headShown,
+  labelsOf,
+  page,
+  sameHead,
+  setHead,
+  setQuery,
+  tracedFrom,
+} from "../../web/store.js";
 import { CellNumbers, newShown, useCell } from "./cell.js";
 import { isHeatmap, isOffered, Large } from "./large.js";
 import {
@@ -165,7 +173,9 @@ const follow = () => {
 const useFollowing = (cell) => {
   const settle = () => {
     const at = headShown();
-    if (at) setHead({ stack: at.stack, kind: at.kind, layer: at.layer, head: at.head });
+    if (!at || sameHead(page.head, at)) return;
+    const { stack, kind, layer, head } = at;
+    page.head = { stack, kind, layer, head }; // not by a press: a feed-forward that is looked at stays
   };
   useEvent("run", () => {
     cell.letGo();
