@@ -27,7 +27,6 @@ from transformer.checks import check_choice, shortened
 from transformer.inference.deadline import until
 from transformer.runs.head_data import head_view
 from transformer.server.api_runs import experiment_endpoints, run_endpoints
-from transformer.server.blocks import Blocks
 from transformer.server.errors import reported
 from transformer.server.limits import MAX_LISTED, table
 from transformer.server.page_models import model_facts
@@ -95,7 +94,7 @@ def endpoint_blocks(service: Service, endpoints: Mapping[str, Endpoint], title: 
         # Not in Gradio's queue, which is not started; see `application`.
         api(tool, api_name=endpoint.name, queue=False)
 
-    with Blocks(title=title, analytics_enabled=False) as blocks:
+    with gr.Blocks(title=title, analytics_enabled=False) as blocks:
         for endpoint in endpoints.values():
             add(endpoint)
     return blocks

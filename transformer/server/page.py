@@ -17,7 +17,6 @@ import gradio as gr
 
 from transformer.inference.model import Model
 from transformer.messages import language_names, languages, mark, say
-from transformer.server.blocks import Blocks
 from transformer.server.components import (
     PRIVATE,
     calling,
@@ -130,7 +129,7 @@ def description(service: Service) -> dict[str, Any]:
     """
 
     async def described() -> dict[str, Any]:
-        with Blocks(title=say(TITLE), fill_width=True, analytics_enabled=False) as page:
+        with gr.Blocks(title=say(TITLE), fill_width=True, analytics_enabled=False) as page:
             _lay_out(service)
         return dict(page.get_config_file())
 
