@@ -40,8 +40,8 @@ SENTENCES = {
     ),
     "docs/teaching/class.md": (
         "for two hours" if LIMIT["class_age"] == 7200 else "",
-        f"at most {LIMIT['class_phones']} phones, a server {LIMIT['classes']} classes, "
-        f"of which {LIMIT['address_classes']} from one address",
+        f"at most {LIMIT['class_phones']} phones, and a server {LIMIT['classes']} classes, "
+        f"at most {LIMIT['address_classes']} of them from one address",
     ),
 }
 

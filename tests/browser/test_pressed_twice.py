@@ -56,6 +56,8 @@ def until(visit: Visit, state: Callable[[], object], is_right: Callable[[object]
 
 def twice(visit: Visit, control: Locator, press: Press, state: Callable[[], object]) -> None:
     """Press where the control is, and there again: the first is taken back."""
+    middle(control)
+    settled(visit)  # what sticks on a phone moves the rest once it is scrolled
     x, y = middle(control)
     top = control.bounding_box()
     before = state()

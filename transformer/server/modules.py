@@ -19,6 +19,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -190,14 +191,16 @@ class Modules:
 
     def warm(self, page: Callable[[str], Asset]) -> threading.Thread:
         """Begin to make and compress what each language's page takes, English first, so that no
-        visitor waits for it. page: the page in a language."""
+        visitor waits for it; what cannot be made now, as where no file can be opened, is made when
+        it is first asked for. page: the page in a language."""
 
         def pack() -> None:
-            self.asset(STYLE).encoded("br")
-            for language in languages():
-                for name in (PAGE, LATER):
-                    self.asset(in_language(name, language)).encoded("br")
-                page(language).encoded("br")
+            with suppress(OSError):
+                self.asset(STYLE).encoded("br")
+                for language in languages():
+                    for name in (PAGE, LATER):
+                        self.asset(in_language(name, language)).encoded("br")
+                    page(language).encoded("br")
 
         thread = threading.Thread(target=pack, daemon=True)
         thread.start()
