@@ -30,7 +30,7 @@ attention, here and in transformers; and the medians of what each of sixty visit
 for a text and for a click on a head.
 
 Processor time, which other work on the machine hardly changes (2026-11-28, AMD EPYC, family 25,
-model 17, one thread): `python app.py` until the page answers, 1.08 times `import torch, gradio`; a
+model 17, one thread): `python app.py` until the page answers, 1.11 times `import torch, gradio`; a
 text of 24 tokens by `stories`, written and recorded, 15 ms; two sentences by `translate-en-fr`,
 39 ms, and three with their masks, 50 ms."""
 NOISY = 0.1  # share of the cores, busy with other work, above which the report says so
