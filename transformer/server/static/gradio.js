@@ -160,7 +160,7 @@ const isInSight = (element) => {
 // Whether the open tab is drawn, and all that is in sight.
 const isDrawn = () =>
   [...document.querySelectorAll(IN_TAB)].some((part) => part.getClientRects().length) &&
-  ![...document.querySelectorAll("#columns [aria-busy]")].some(isInSight);
+  ![...document.querySelectorAll("#columns [aria-busy=true]")].some(isInSight);
 // Show the page once nothing of it moves any more.
 export const uncover = async () => {
   const cover = document.querySelector("#first-look.opens");
