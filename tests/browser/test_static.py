@@ -22,7 +22,7 @@ TABS = {
 
 
 OFF = Ablate("decoder", 0, heads=[0])
-# Waits until the browser has the first model's files, the last that it keeps.
+# Waits until the browser has the first model's files, the last that it loads.
 KEPT = """async () => { for (;;) { await new Promise(done => setTimeout(done, 100));
     const names = (await caches.keys()).filter(name => name.endsWith(" models"));
     for (const name of names) { const files = await (await caches.open(name)).keys();
@@ -63,6 +63,8 @@ def test_a_page_without_a_server_writes_and_draws_each_tab(
     page.locator("#status").get_by_text("tokens in").wait_for()
     page.evaluate("import('later').then(() => null)")
     page.evaluate("import('page').then((all) => all.modules['web/plots.js'].loadPlotly())")
+    if door == "folder":
+        page.evaluate(KEPT)
     context.set_offline(True)  # after the first load it goes on without a network
     page.locator(".all-tools").click()
     for tab, part in TABS.items():
