@@ -1,10 +1,14 @@
 """The Export place: pictures and files of the run that is shown, by keyboard."""
 
+import io
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from kit.browser import Visit
+from PIL import Image
 from playwright.sync_api import Download, expect
 
 import transformer
@@ -13,17 +17,33 @@ SVG = "{http://www.w3.org/2000/svg}"
 FORMS = ("json", "npz", "csv", "html", "py")
 HOSTILE = "<b>x</b> =1+1 {{value}} ${value} </script>"
 
+# Hides what a picture of the page leaves out; where the picture begins, and words' boxes in it.
+PICTURED = """words => {
+    document.body.classList.add("pictured");
+    const root = document.querySelector("#columns").getBoundingClientRect();
+    const wide = [...document.querySelectorAll(words)].filter(word => word.offsetWidth > 8);
+    const boxes = wide.map(word => {
+        const { left, top, right, bottom } = word.getBoundingClientRect();
+        return [left - root.x, top - root.y, right - root.x, bottom - root.y].map(Math.round);
+    });
+    return [root.x, root.y + scrollY, boxes];
+}"""
+
 
 @pytest.fixture
 def page(still: Visit) -> Visit:
-    """By keyboard: the place is a disclosure."""
     still.go("model=tiny&tab=attention&site=decoder.0.self&head=0")
-    if still.page.locator(".exports").get_attribute("open") is None:
-        still.page.locator(".exports summary").focus()
-        still.page.keyboard.press("Enter")
+    open_place(still)
     expect(still.page.locator(".exports [data-form=json]")).to_be_visible()
-    expect(still.page.locator(".which option")).not_to_have_count(0)
     return still
+
+
+def open_place(visit: Visit) -> None:
+    """By keyboard: it is a disclosure."""
+    if visit.page.locator(".exports").get_attribute("open") is None:
+        visit.page.locator(".exports summary").focus()
+        visit.page.keyboard.press("Enter")
+    expect(visit.page.locator(".which option")).not_to_have_count(0)
 
 
 def saved(page: Visit, button: str) -> Download:
@@ -54,6 +74,42 @@ def test_pictures_are_those_of_the_open_tab_and_are_saved_as_png_and_svg(page):
     expect(which.locator("option").first).to_have_text("The matrix: position by dimension")
     name = saved(page, "[data-picture=svg]").suggested_filename
     assert name == "tiny-the-matrix-position-by-dimension.svg"
+
+
+@pytest.mark.without_server
+def test_the_journey_is_saved_as_the_browser_paints_it(still):
+    still.go("model=tiny&tab=journey&site=decoder.0.self&head=0")
+    page = still.page
+    page.locator(".card-kinds button").nth(1).click()
+    expect(page.locator(".word-card")).to_have_attribute("aria-busy", "false")
+    expect(page.locator("#tokens .token:is(.helps, .hinders)")).not_to_have_count(0)
+    open_place(still)
+    expect(page.locator(".which option")).to_have_text(["Journey"])
+    text = Path(saved(still, "[data-picture=svg]").path()).read_text("utf-8")
+    drawing = ElementTree.fromstring(text)
+    written = {letters.text for letters in drawing.iter(f"{SVG}text")}
+    labels = page.locator("#tokens .token:not(.special) bdi").all_inner_texts()
+    words = {label.lstrip("␣⏎ \n") for label in labels} - {""}
+    assert len(words) > 3
+    assert words | {page.locator(".next-words h2").inner_text()} <= written
+    assert not drawing.findall(f".//{SVG}foreignObject")  # other programs show none
+    assert not re.search(r"color\(|oklab|var\(", text)
+    image = Image.open(saved(still, "[data-picture=png]").path())
+
+    left, top, width, height = map(int, drawing.attrib["viewBox"].split())
+    assert image.size == (2 * width, 2 * height)
+    # As the browser itself paints it: words with their shades, and all of it.
+    x, y, boxes = page.evaluate(PICTURED, "#tokens .token:is(.helps, .hinders)")
+    clip = {"x": x + left, "y": y + top, "width": width, "height": height}
+    screen = Image.open(io.BytesIO(page.screenshot(clip=clip, full_page=True)))
+    page.evaluate("document.body.classList.remove('pictured')")
+    drawn = image.resize((width, height), Image.Resampling.BOX)
+    both = np.array([np.asarray(one.convert("RGB"), dtype=float) for one in (drawn, screen)])
+    for word_left, word_top, right, bottom in boxes:
+        word = both[:, word_top - top : bottom - top, word_left - left : right - left]
+        np.testing.assert_allclose(*word.mean((1, 2)), atol=8)
+    paper = both[1, 0, 0]
+    assert np.abs(both[0] - both[1]).mean() < 0.3 * np.abs(both[1] - paper).mean()
 
 
 def test_the_run_is_saved_in_five_formats_and_a_refusal_is_shown(page):

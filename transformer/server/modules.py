@@ -50,7 +50,7 @@ PANEL = "web/view.js"  # of views without a script
 LATER = "server/static/later.js"  # mounted when another tab is first opened
 # Of LATER, by buttons.
 OPENED = (
-    *("server/static/class.js", "server/static/code.js"),
+    *("server/static/class.js", "server/static/code.js", "views/export/page_picture.js"),
     *("views/journey/forward_card.js", "views/journey/large_head.js"),
     *("views/journey/passages.js", "views/journey/word_card.js"),
 )

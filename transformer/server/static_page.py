@@ -67,7 +67,6 @@ PROPERTIES = (
     "value", "label", "choices", "lines", "minimum", "maximum", "step", "container", "variant",
     "size", "interactive", "id", "props",
 )  # fmt: skip
-LEFT_OUT = ("exports",)  # components
 # Components in whose place a sentence says what they need.
 NEEDS_SERVER = mark("only a server can show this, and this page has none")
 VIEWS_OF_SERVER = ("head_metrics", "view-corpus", "compare", "equations")
@@ -354,13 +353,7 @@ def _layout_of(config: Mapping[str, Any], typed: Mapping[str, Any]) -> list[dict
         return found
 
     def drawn(node: Mapping[str, Any]) -> list[dict[str, Any]]:
-        children = node.get("children") or ()
-        names = (every[child["id"]]["props"].get("elem_id") for child in children)
-        return [
-            described(one)
-            for one, name in zip(children, names, strict=True)
-            if name not in LEFT_OUT
-        ]
+        return [described(child) for child in node.get("children") or ()]
 
     return drawn(config["layout"])
 

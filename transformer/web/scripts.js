@@ -5,9 +5,12 @@ import { html, useLayoutEffect, useState } from "./preact.js";
 
 const LATER = "later"; // see server/modules.py
 
-// Take what a module of that file exports; where it cannot be loaded, the page says so.
+// What a module of that file exports.
+/** @type {(name: string) => Promise<any>} */
+export const laterModule = async (name) => (await import(LATER)).modules[name];
+// Take it; where it cannot be loaded, the page says so.
 /** @type {(name: string, take: (exported: any) => void) => Promise<void>} */
-export const loadLater = trying(async (name, take) => take((await import(LATER)).modules[name]));
+export const loadLater = trying(async (name, take) => take(await laterModule(name)));
 
 /**
  * A component of that file. of: its module and its name there. waiting: what is in its place until it has come.

@@ -1,13 +1,14 @@
 // Downloads: pictures drawn in the page, and the run in the server's formats. The server sends bytes as an
 // answer; the file is made here.
 
-import { ask, decodeBytes } from "../../web/ask.js";
+import { ask, decodeBytes, hasServer } from "../../web/ask.js";
 import { loadPlotly, paperColour, saveFile } from "../../web/plots.js";
 import { escapeLabel } from "../../web/labels.js";
 import { capital, numeral, say } from "../../web/messages.js";
 import { headName, siteName } from "../../web/sites.js";
 import { mounted, trying } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
+import { laterModule } from "../../web/scripts.js";
 import { isOwn, page } from "../../web/store.js";
 
 const GRID_PX = 64; // of a head in the picture of all heads
@@ -41,7 +42,19 @@ const picturesSeen = () => {
   const grid = document.querySelector(".head-grid");
   if (grid && isCurrent(grid) && grid.querySelector("canvas"))
     found.push({ name: say("Every head"), box: grid, draw: (format) => gridPicture(grid, format) });
+  const journey = document.querySelector(".journey");
+  if (journey && isCurrent(journey))
+    found.unshift({ name: say("Journey"), box: journey, draw: journeyPicture });
   return found;
+};
+
+// The text, what comes next and the journey, as they are drawn.
+const PAGE_PICTURE = "views/export/page_picture.js";
+const journeyPicture = async (format) => {
+  const [{ pagePicture }] = await Promise.all([laterModule(PAGE_PICTURE), document.fonts.ready]);
+  const { svg, width, height } = pagePicture(document.querySelector("#columns"));
+  const blob = new Blob([svg], { type: "image/svg+xml" });
+  return format === "svg" ? blob : drawn(blob, 2 * width, 2 * height);
 };
 
 const figurePicture = async (name, box, format) => {
@@ -161,14 +174,7 @@ const Exports = () => {
     onClick=${() => save(() => runFile(name, withNetwork && !isOwnRun))}>${words}</button>`;
   const option = ({ name }, at) => html`<option selected=${at === chosen}>${name}</option>`;
   const pick = ({ target }) => setPicked(seen[target.selectedIndex].box);
-  return html`<details class="exports" onToggle=${({ target }) => setOpen(target.open)}>
-    <summary>${say("Export")}</summary>
-    <div class="export-row">
-      <label>${say("Picture")} <select class="which" onPointerDown=${look} onFocus=${look}
-        onChange=${pick}>${seen.map(option)}</select></label>
-      ${picture("png", "PNG")}${picture("svg", "SVG")}
-    </div>
-    <div class="export-row">
+  const filesOfRun = html`<div class="export-row">
       <span class="what">${capital(say("head"))} <b class="chosen-head">${
         head ? headName(head) : "–"
       }</b></span>
@@ -184,7 +190,15 @@ const Exports = () => {
           onChange=${({ target }) => setWithNetwork(target.checked)} />
           ${say("Offline page with the network in it, in which everything can be tried")}</label>`
       }
+    </div>`;
+  return html`<details class="exports" onToggle=${({ target }) => setOpen(target.open)}>
+    <summary>${say("Export")}</summary>
+    <div class="export-row">
+      <label>${say("Picture")} <select class="which" onPointerDown=${look} onFocus=${look}
+        onChange=${pick}>${seen.map(option)}</select></label>
+      ${picture("png", "PNG")}${picture("svg", "SVG")}
     </div>
+    ${hasServer() && filesOfRun}
     <p class="hint export-note" role="status">${note}</p>
   </details>`;
 };
