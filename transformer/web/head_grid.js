@@ -20,7 +20,7 @@ const EDGE = 6; // px around the chosen head
  * @property {Uint8Array} pixels places in the palette, of every head
  * @property {Uint8Array} masked (L, Sq, Sk), 1 = nothing here may be read
  */
-/** @type {(sent: {shape: number[], pixels: string, masked: string}) => Atlas} */
+/** @type {(sent: import("./types").SentAtlas) => Atlas} */
 export const atlasOf = ({ shape, pixels, masked }) => ({
   shape,
   pixels: decodeBytes(pixels),

@@ -30,6 +30,15 @@ export interface Figure {
   layout: any;
 }
 
+/** Bytes of an answer; base64 in a saved page. */
+export type Bytes = Uint8Array<ArrayBuffer> | string;
+/** All heads of one attention, small, before atlasOf of head_grid.js. */
+export interface SentAtlas {
+  shape: number[];
+  pixels: Bytes;
+  masked: Bytes;
+}
+
 export type KeyIn<Element = any> = KeyboardEvent & { currentTarget: Element; target: any };
 export type ChangeOf<Element = HTMLInputElement> = Event & { target: Element };
 export type Attributes = Record<string, any>;

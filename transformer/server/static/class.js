@@ -19,9 +19,15 @@ const MOST = 8; // numbers, tokens or heads that have a bar
 
 // ---- the answers ----
 
+/**
+ * @typedef {import("./types").Tally} Tally
+ * @typedef {import("./types").HeldClass} HeldClass
+ * @typedef {(error: import("./types").RequestError) => void} Fail
+ */
+
 // [answer, how often it was given] as they are shown: all options in their order, or else those that
 // were given most.
-/** @type {(tally: any) => [number, number][]} */
+/** @type {(tally: Tally) => [number, number][]} */
 const rowsOf = ({ kind, look, options, counts, best }) => {
   const given = new Map(counts);
   if (kind === "options" && look === "list") {
@@ -32,20 +38,20 @@ const rowsOf = ({ kind, look, options, counts, best }) => {
   return most.sort((a, b) => a[0] - b[0]);
 };
 
+/** @param {{ tally: Tally }} props */
 const Bars = ({ tally }) => {
   const { kind, look, options, counts, right } = tally;
   const most = Math.max(1, ...counts.map(([, count]) => count));
-  const text = (answer) => {
+  const text = (/** @type {number} */ answer) => {
     if (kind === "number") return numeral(String(Math.round(answer * 100) / 100));
     const option = options.find(({ at }) => at === answer)?.text ?? "";
     return look === "list"
       ? html`<${Marked} text=${option} />`
       : html`<${Token} label=${option} />`;
   };
-  const bar = ([
-    answer,
-    count,
-  ]) => html`<li key=${answer} class=${right?.includes(answer) ? "right" : ""}>
+  const bar = (
+    /** @type {[number, number]} */ [answer, count],
+  ) => html`<li key=${answer} class=${right?.includes(answer) ? "right" : ""}>
     <span class="class-option">${text(answer)}${right?.includes(answer) && " ✓"}</span>
     <span class="class-track" aria-hidden="true"><span style=${{ width: `${(100 * count) / most}%` }} /></span>
     <span class="class-votes">${String(count)}</span>
@@ -54,33 +60,38 @@ const Bars = ({ tally }) => {
 };
 
 // The phones' texts, each with what the network went on with; the right ones first.
+/** @param {{ texts: import("./types").ClassText[] }} props */
 const Texts = ({ texts }) => {
   const ordered = [...texts].sort((a, b) => Number(b.right) - Number(a.right));
-  const line = ({ text, said, right }) => html`<li class=${right ? "right" : ""}>
+  const line = (
+    /** @type {import("./types").ClassText} */ { text, said, right },
+  ) => html`<li class=${right ? "right" : ""}>
     <bdi translate=${false}>${text}<b>${` ${said}`}</b></bdi>${right && " ✓"}</li>`;
   return html`<ul class="class-texts">${ordered.map(line)}</ul>`;
 };
 
 const NO_VOTES = page.votes;
 // Show the votes at the tokens or heads of the picture, once the answer is shown: how often each was named.
-/** @type {(tally: any) => void} */
+/** @type {(tally: Tally | null) => void} */
 const useVotes = (tally) => {
-  const { over, look, stack, options, counts, right } = tally ?? {};
-  const isMarked = over && look !== "list";
+  const isMarked = tally?.over && tally.look !== "list";
   const mark = () => {
-    if (!isMarked) return undefined;
+    if (!tally || !isMarked) return undefined;
+    const { look, stack, options, counts, right } = tally;
     const given = new Map(counts);
+    const isRight = (/** @type {number} */ at) => Boolean(right?.includes(at));
     const signed = options
-      .filter(({ at }) => given.has(at) || right.includes(at))
-      .map((option) => [
-        option,
-        `${given.get(option.at) ?? 0}${right.includes(option.at) ? " ✓" : ""}`,
-      ]);
+      .filter(({ at }) => given.has(at) || isRight(at))
+      .map(({ at, text }) => ({
+        at,
+        text,
+        sign: `${given.get(at) ?? 0}${isRight(at) ? " ✓" : ""}`,
+      }));
     if (look === "tokens") {
-      const tokens = Object.fromEntries(signed.map(([{ at }, sign]) => [at, sign]));
+      const tokens = Object.fromEntries(signed.map(({ at, sign }) => [at, sign]));
       page.votes = { ...NO_VOTES, stack: stack === "own" ? page.run.stack : stack, tokens };
     } else {
-      const heads = signed.map(([{ text }, sign]) => {
+      const heads = signed.map(({ text, sign }) => {
         const [layer, head] = text.split("·").map(Number);
         return { layer, head, sign, label: sign };
       });
@@ -88,13 +99,13 @@ const useVotes = (tally) => {
     }
     return () => (page.votes = NO_VOTES);
   };
-  useLayoutEffect(mark, [JSON.stringify([isMarked, counts, right])]);
+  useLayoutEffect(mark, [JSON.stringify([isMarked, tally?.counts, tally?.right])]);
 };
 
 // ---- requests to the server ----
 
 // Say what the phones are to show: the step of a lesson in its phase, {} for none, once it is on the page.
-/** @type {(held: any, step: any, fail: (error: any) => void) => void} */
+/** @type {(held: HeldClass | null, step: import("./types").ShownStep, fail: Fail) => void} */
 const useShown = (held, step, fail) => {
   const wanted = JSON.stringify([held?.code, step.name, step.step, step.phase]);
   const latest = useRef(wanted);
@@ -112,9 +123,9 @@ const useShown = (held, step, fail) => {
   useLayoutEffect(() => void (sent.current = sent.current.then(show)), [wanted]);
 };
 
-/** @type {(held: any, fail: (error: any) => void) => any} the answers to what is asked; null: not yet */
+/** @type {(held: HeldClass | null, fail: Fail) => Tally | null} the answers to what is asked; null: not yet */
 const useTally = (held, fail) => {
-  const [tally, setTally] = useState(/** @type {any} */ (null));
+  const [tally, setTally] = useState(/** @type {Tally | null} */ (null));
   useLayoutEffect(() => {
     let isOn = Boolean(held);
     const follow = async () => {
@@ -131,9 +142,9 @@ const useTally = (held, fail) => {
 
 // {code, key} of the class, null until it is open. left: what KEPT held before a reload, else it is a new
 // one. fail(error): there can be none.
-/** @type {(left: string | null, fail: (error: any) => void) => any} */
+/** @type {(left: string | null, fail: Fail) => HeldClass | null} */
 const useHeld = (left, fail) => {
-  const [held, setHeld] = useState(/** @type {any} */ (left && JSON.parse(left)));
+  const [held, setHeld] = useState(/** @type {HeldClass | null} */ (left && JSON.parse(left)));
   useLayoutEffect(() => {
     if (!held) ask("class/open", {}).then(setHeld, fail);
   }, []);
@@ -141,11 +152,7 @@ const useHeld = (left, fail) => {
   return held;
 };
 
-/**
- * left: see useHeld. lesson, step: the shown card's, step from 1; words, state: of it, words null without a
- * card. solve(): show its answer. bringPicture(section): scroll to its picture. end(): the class is over.
- * @param {Record<string, any>} props
- */
+/** @param {import("./types").ClassProps} props */
 export const Class = ({ left, lesson, step, words, state, solve, bringPicture, end }) => {
   useLayoutEffect(() => {
     document.body.classList.add("teaching");
@@ -158,7 +165,7 @@ export const Class = ({ left, lesson, step, words, state, solve, bringPicture, e
     storage?.removeItem(KEPT);
     end();
   };
-  const fail = ({ message, status }) => {
+  const fail = (/** @type {import("./types").RequestError} */ { message, status }) => {
     showProblem(message);
     if (!held || status === OVER) stop();
   };
@@ -184,23 +191,24 @@ export const Class = ({ left, lesson, step, words, state, solve, bringPicture, e
   const given = tally?.answered ?? 0;
   const all = tally?.phones ?? 0;
   const count = html`<p class="class-count">${say("Phones that have answered: {n} of {all}.", { n: given, all })}</p>`;
-  const isAsked = tally?.kind && tally.name.startsWith(`${lesson}.${step}.`);
-  useVotes(isAsked ? tally : null);
+  const asked = tally?.kind && tally.name.startsWith(`${lesson}.${step}.`) ? tally : null;
+  useVotes(asked);
   const openPicture = () => state.set({ guess: OF_CLASS });
   const [areTextsShown, showTexts] = useState(false);
   useLayoutEffect(() => showTexts(false), [lesson, step]);
-  const texts = (isAsked && tally.texts) || [];
-  const hasTexts = tally?.kind === "text" && texts.length > 0;
+  const texts = asked?.texts ?? [];
+  const hasTexts = asked?.kind === "text" && texts.length > 0;
   const nRight = texts.filter(({ right }) => right).length;
-  const guessed = isAsked && tally.guessed;
+  const guessed = asked?.guessed;
   const finish = () => ask("class/end", held).then(stop, fail);
-  const button = (look, text, press, is = {}) =>
-    html`<button type="button" class=${`class-${look}`} onClick=${press} ...${is}>${text}</button>`;
+  /** @type {(look: string, text: string, press: () => void) => any} */
+  const button = (look, text, press) =>
+    html`<button type="button" class=${`class-${look}`} onClick=${press}>${text}</button>`;
   return html`<section class="class-room" aria-label=${say("The class answers")}>
     <h3 tabindex="-1" ref=${title}>${name}</h3>
     ${
-      isAsked
-        ? html`${count}${tally.kind !== "text" && html`<${Bars} tally=${tally} />`}`
+      asked
+        ? html`${count}${asked.kind !== "text" && html`<${Bars} tally=${asked} />`}`
         : html`<p>${say("Everybody looks at the screen.")}</p>`
     }
     ${hasTexts && html`<p>${say("Right: {n} of {all}.", { n: nRight, all: texts.length })}</p>`}

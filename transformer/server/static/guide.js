@@ -49,6 +49,7 @@ const setSolved = (lesson, step) => {
 const solvedSteps = (lesson) =>
   [...progress.solved].filter((one) => one.slice(0, one.lastIndexOf(".")) === lesson).length;
 
+/** @param {import("./types").LessonEntry} props */
 const Lesson = ({ name, title, about, minutes, checks }) => {
   const done = solvedSteps(name);
   const facts = [sayN("{n} minute", "{n} minutes", minutes)];
@@ -66,6 +67,7 @@ const Lesson = ({ name, title, about, minutes, checks }) => {
 };
 
 // close(): it was put away by its own button.
+/** @param {{ close: () => void }} props */
 const LessonList = ({ close }) => {
   const part = usePart();
   const title = useRef(/** @type {any} */ (null));
@@ -78,9 +80,9 @@ const LessonList = ({ close }) => {
   return html`<section class="lesson-list" aria-label=${say("Lessons")} hidden=${!isOpen} ...${part.attributes({})}>
     <h2 tabindex="-1" ref=${title}>${say("Lessons")}</h2>
     <p>${say("Each asks you something, and your own run of the network decides.")}</p>
-    <ol class="lessons">${(answer?.lessons ?? []).map((one) => html`<${Lesson} ...${one} />`)}</ol>
+    <ol class="lessons">${(answer?.lessons ?? []).map((/** @type {import("./types").LessonEntry} */ entry) => html`<${Lesson} ...${entry} />`)}</ol>
     <label class="lessons-keep"><input type="checkbox" checked=${progress.isKept}
-      onChange=${({ target }) => keep(target.checked)} /> ${say("Remember in this browser what I solved")}</label>
+      onChange=${(/** @type {import("../../web/types").ChangeOf} */ { target }) => keep(target.checked)} /> ${say("Remember in this browser what I solved")}</label>
     <button type="button" class="lessons-end" onClick=${close}>${say("Close")}</button>
   </section>`;
 };
@@ -89,7 +91,9 @@ const LessonList = ({ close }) => {
 
 // Projected, they leaf through the cards. A remote control sends PageUp and PageDown; arrow keys do the
 // same where no control has the focus.
+/** @type {Record<string, number>} */
 const REMOTE = { PageDown: 1, PageUp: -1 };
+/** @type {Record<string, number>} */
 const ARROWS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 const TYPED = "input, textarea, select, [contenteditable]";
 /** @type {(focused: Element | null) => boolean} */
@@ -129,7 +133,7 @@ const Guide = () => {
     step: (place ?? 0) + 1,
     run: page.run.run,
   });
-  const grade = async (answer) => {
+  const grade = async (/** @type {Record<string, any>} */ answer) => {
     latestAnswer.current = answer;
     const isLast = () => latest.current === name && latestAnswer.current === answer;
     try {
@@ -178,7 +182,7 @@ const Guide = () => {
     for (const [look, is] of Object.entries(closed)) document.body.classList.toggle(look, is);
   }, [closed.guessing, closed.asking]);
 
-  const leaf = (by) => {
+  const leaf = (/** @type {number} */ by) => {
     const to = (cardState.place ?? 0) + by;
     if (to >= 0 && to < cardState.deck.cards.length) goToCard(to);
   };
@@ -219,7 +223,7 @@ const Guide = () => {
     ? { words: say("Next lesson ›"), go: () => goToLesson(following) }
     : lessons.length && { words: say("Lessons ›"), go: chooseLesson };
   const [taught, setTaught] = useState(/** @type {any} */ (null)); // {Class, left} of class.js
-  const teach = (left) =>
+  const teach = (/** @type {string | null} */ left) =>
     loadLater("server/static/class.js", ({ Class }) => setTaught({ Class, left }));
   useLayoutEffect(() => {
     const left = takeLeft("viz-class");

@@ -31,7 +31,13 @@ const WAITING = {
 };
 
 // What is asked, once it is another than what was seen; null for a phone that slept meanwhile.
-/** @type {(seen: number) => Promise<any>} */
+/**
+ * @typedef {import("./types").PhonePoll} PhonePoll
+ * @typedef {import("./types").SendAnswer} SendAnswer
+ * @typedef {import("./types").SayProblem} SayProblem
+ * @typedef {(text: string) => Promise<void>} TryText
+ */
+/** @type {(seen: number) => Promise<PhonePoll | null>} */
 const nextAsked = async (seen) => {
   const waiting = new AbortController();
   const timer = setTimeout(() => waiting.abort(), DEAD_MS);
@@ -49,6 +55,7 @@ const nextAsked = async (seen) => {
 };
 
 // Ask over and over what is asked, until the class is over.
+/** @type {(take: (asked: any) => void, tell: SayProblem) => Promise<void>} */
 const follow = async (take, tell) => {
   for (let seen = 0; ;) {
     const began = performance.now();
@@ -74,22 +81,23 @@ const follow = async (take, tell) => {
   }
 };
 
+/** @param {{ asked: PhonePoll, send: SendAnswer }} props */
 const Options = ({ asked, send }) => {
   const { look, options, over, best, answer, right } = asked;
-  const isRight = (at) => over && (at === best || (right && at === answer));
-  const one = ({
-    at,
-    text,
-  }) => html`<label key=${at} class=${isRight(at) ? "option right" : "option"}>
+  const isRight = (/** @type {number} */ at) => over && (at === best || (right && at === answer));
+  const one = (
+    /** @type {import("./types").PollOption} */ { at, text },
+  ) => html`<label key=${at} class=${isRight(at) ? "option right" : "option"}>
     <input type="radio" name="answer" value=${at} checked=${at === answer} onChange=${() => send(at)} />
     <span>${look === "list" ? html`<${Marked} text=${text} />` : html`<${Token} label=${text} />`}${isRight(at) && " ✓"}</span>
   </label>`;
   return html`<div class=${`options ${look}`}>${options.map(one)}</div>`;
 };
 
+/** @param {{ asked: PhonePoll, send: SendAnswer, tell: SayProblem }} props */
 const NumberForm = ({ asked: { answer }, send, tell }) => {
   const [text, setText] = useState(answer === null ? "" : numeral(String(answer)));
-  const submit = (event) => {
+  const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     const number = numberOf(text);
     if (Number.isNaN(number)) tell(say("Give a number, such as 0.25."));
@@ -97,16 +105,17 @@ const NumberForm = ({ asked: { answer }, send, tell }) => {
   };
   return html`<form class="number" novalidate onSubmit=${submit}>
     <input type="text" inputmode="decimal" autocomplete="off" aria-label=${say("Your answer:")}
-      value=${text} onInput=${({ target }) => setText(target.value)} />
+      value=${text} onInput=${(/** @type {import("../../web/types").ChangeOf} */ { target }) => setText(target.value)} />
     <button type="submit">${say("Send")}</button>
   </form>`;
 };
 
+/** @param {{ asked: PhonePoll, tryText: TryText }} props */
 const TextForm = ({ asked: { name, text, over }, tryText }) => {
   const [typed, setTyped] = useState(text);
   const [isBusy, setBusy] = useState(false);
   useLayoutEffect(() => setTyped(text), [name]);
-  const submit = async (event) => {
+  const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     setBusy(true);
     await tryText(typed);
@@ -114,13 +123,13 @@ const TextForm = ({ asked: { name, text, over }, tryText }) => {
   };
   return html`<form class="text" novalidate onSubmit=${submit}>
     <textarea rows="5" maxlength=${MAX_TEXT} autocapitalize="off" autocomplete="off" spellcheck=${false}
-      aria-label=${say("Your text:")} value=${typed} onInput=${({ target }) => setTyped(target.value)} />
+      aria-label=${say("Your text:")} value=${typed} onInput=${(/** @type {import("../../web/types").ChangeOf} */ { target }) => setTyped(target.value)} />
     <button type="submit" disabled=${over || isBusy}>${say("Write on")}</button>
   </form>`;
 };
 
 // What is said of the answer.
-/** @type {(asked: any) => any} */
+/** @type {(asked: PhonePoll) => any} */
 const said = ({ kind, over, answer, right, best, says }) => {
   if (!kind && !over) return WAITING.says;
   if (kind === "text") {
@@ -133,15 +142,15 @@ const said = ({ kind, over, answer, right, best, says }) => {
   return html`${verdict && html`<strong>${verdict}</strong>${" "}`}${answered}`;
 };
 
+/** @param {{ asked: PhonePoll, send: SendAnswer, tell: SayProblem, tryText: TryText }} props */
 const Question = ({ asked, send, tell, tryText }) => {
   const { name, title, question, kind, over, explains, guessed } = asked;
-  const shared = { asked, send, tell };
   return html`<h1><${Marked} text=${title} /></h1>
     <fieldset disabled=${over} key=${name}>
       <legend><${Marked} text=${question} /></legend>
-      ${kind === "options" && html`<${Options} ...${shared} />`}
-      ${kind === "number" && html`<${NumberForm} ...${shared} />`}
-      ${kind === "text" && html`<${TextForm} ...${{ asked, tryText }} />`}
+      ${kind === "options" && html`<${Options} asked=${asked} send=${send} />`}
+      ${kind === "number" && html`<${NumberForm} asked=${asked} send=${send} tell=${tell} />`}
+      ${kind === "text" && html`<${TextForm} asked=${asked} tryText=${tryText} />`}
     </fieldset>
     <p class="says" role="status">${said(asked)}</p>
     ${guessed && guessed.right !== null && html`<p class="guessed">${guessed.right ? say("Your guess was right.") : sayWith("Right would have been the guess: {guess}", { guess: html`<${Marked} text=${guessed.text} />` })}</p>`}
@@ -152,9 +161,11 @@ const Phone = () => {
   const [asked, setAsked] = useState(/** @type {any} */ (WAITING));
   const [problem, tell] = useState("");
   // The answer to a request may come after that to a later one: an older question is not shown again.
-  const take = (next) => setAsked((shown) => (next.rev < shown.rev ? shown : next));
+  /** @type {(next: any) => void} */
+  const take = (next) =>
+    setAsked((/** @type {any} */ shown) => (next.rev < shown.rev ? shown : next));
   useLayoutEffect(() => void follow(take, tell), []);
-  const send = async (answer) => {
+  const send = async (/** @type {number} */ answer) => {
     setAsked({ ...asked, answer });
     try {
       take(await ask("class/answer", { code, phone, name: asked.name, answer }));
@@ -163,7 +174,7 @@ const Phone = () => {
       tell(message);
     }
   };
-  const tryText = async (text) => {
+  const tryText = async (/** @type {string} */ text) => {
     try {
       take(await ask("class_text", { code, phone, name: asked.name, text }));
       tell("");
@@ -174,7 +185,7 @@ const Phone = () => {
   return html`<p class="code">${say("Class {code}", { code })}</p>
     ${
       asked.name
-        ? html`<${Question} ...${{ asked, send, tell, tryText }} />`
+        ? html`<${Question} asked=${asked} send=${send} tell=${tell} tryText=${tryText} />`
         : html`<p role="status">${asked.says ?? WAITING.says}</p>`
     }
     <p class="problem" role="alert" hidden=${!problem}>${problem}</p>

@@ -15,36 +15,49 @@ import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart, trying } from "../../web/part.js";
 import { isLive, RECORDED, usePlaying, useProgress, useTraining } from "./training.js";
 
+/**
+ * @typedef {import("./types").Training} Training
+ * @typedef {import("./types").ShownTraining} ShownTraining
+ * @typedef {import("./types").PickedHead} PickedHead
+ * @typedef {import("../../web/types").SentAtlas} SentAtlas
+ * @typedef {import("../../web/types").ChangeOf} Change
+ */
+
 // The heads of one attention as sent by the server; the rest: see HeadGrid.
+/** @param {{ picture: SentAtlas } & Omit<import("../../web/types").HeadGridProps, "atlas">} props */
 const SmallHeads = ({ picture, ...grid }) => {
   const atlas = useMemo(() => atlasOf(picture), [picture]);
   return html`<${HeadGrid} atlas=${atlas} ...${grid} />`;
 };
 
 // All heads of the network, small, for the exercise's example. best: {site, head, label} of the head to mark, or
-// null; picked: the chosen one, {name, layer, head}, name as in "decoder.self".
+// null; picked: the chosen one.
+/** @param {{ pictures?: Training["pictures"], best: (import("./types").BestHead & { label: string }) | null, picked: PickedHead | null, pick: (head: PickedHead) => void }} props */
 const LearnedHeads = ({ pictures, best, picked, pick }) => {
-  const one = ([name, picture]) => {
+  /** @type {(entry: [string, SentAtlas]) => any} */
+  const kindOf = ([name, picture]) => {
     const [stack, kind] = name.split(".");
     const [at, layer, sort] = best?.site.split(".") ?? [];
     const signs =
-      at === stack && sort === kind
+      best && at === stack && sort === kind
         ? [{ layer: Number(layer), head: best.head, sign: "★", label: best.label }]
         : [];
     return html`<div class="learn-kind" key=${name}>
       <p>${attentionOf({ stack, kind })}</p>
       <${SmallHeads} chosen=${picked?.name === name ? picked : null}
-        choose=${(a, b) => pick({ name, layer: a, head: b })} ...${{ picture, signs }} />
+        choose=${(/** @type {number} */ a, /** @type {number} */ b) => pick({ name, layer: a, head: b })}
+        picture=${picture} signs=${signs} />
     </div>`;
   };
-  return html`<div class="learn-heads">${Object.entries(pictures ?? {}).map(one)}</div>`;
+  return html`<div class="learn-heads">${Object.entries(pictures ?? {}).map(kindOf)}</div>`;
 };
 
 // A slider over the steps whose network is kept, and a button that plays them.
+/** @param {{ facts: Training | null, shown: ShownTraining, playing: import("./types").Playing }} props */
 const LookBack = ({ facts, shown, playing: { isPlaying, play, stop } }) => {
-  const { kept, at } = facts ?? { kept: [], at: "–" };
+  const { kept, at } = facts ?? { kept: /** @type {number[]} */ ([]), at: "–" };
   const last = Math.max(0, kept.length - 1);
-  const choose = ({ target }) => {
+  const choose = (/** @type {Change} */ { target }) => {
     const place = Number(target.value);
     stop();
     shown.at = place === last ? null : kept[place];
@@ -61,6 +74,7 @@ const LookBack = ({ facts, shown, playing: { isPlaying, play, stop } }) => {
   </div>`;
 };
 
+/** @type {(id: string, training: Training) => string} */
 const statusOf = (id, { state, why, before, step, total, plan }) => {
   if (state === "running") return say("Training: step {step} of {total} …", { step, total });
   if (state === "paused") return say("Paused after step {step} of {total}.", { step, total });
@@ -76,10 +90,11 @@ const statusOf = (id, { state, why, before, step, total, plan }) => {
   });
 };
 
+/** @param {{ training: ReturnType<typeof useTraining>, facts: Training | null, status: string | null, again: () => void }} props */
 const Buttons = ({ training, facts, status, again }) => {
   const { shown, show, plan, showRecorded } = training;
-  const how = facts?.state;
-  const steer = (wish) =>
+  const how = facts?.state ?? "";
+  const steer = (/** @type {string} */ wish) =>
     trying(async () => {
       await ask("steer", { id: shown.id, do: wish });
       again();
@@ -101,6 +116,7 @@ const Buttons = ({ training, facts, status, again }) => {
   </div>`;
 };
 
+/** @param {{ facts: Training | null, text: string, type: (text: string) => void, commit: () => void }} props */
 const Question = ({ facts, text, type, commit }) => {
   const { answer, wanted } = facts ?? {};
   const right =
@@ -111,7 +127,7 @@ const Question = ({ facts, text, type, commit }) => {
         });
   return html`<p class="learn-ask">
     <label>${`${say("Ask it")} `}<input type="text" class="learn-question" autocomplete="off"
-      spellcheck=${false} value=${text} onInput=${({ target }) => type(target.value)}
+      spellcheck=${false} value=${text} onInput=${(/** @type {Change} */ { target }) => type(target.value)}
       onChange=${commit} /></label>
     <span aria-live="polite">→ <bdi class="learn-answer" translate=${false}>${facts ? answer || "…" : "–"}</bdi>${" "}
       <span class="learn-wanted">${facts && right}</span></span>
@@ -119,22 +135,25 @@ const Question = ({ facts, text, type, commit }) => {
 };
 
 // Use the trained network as a model of this visit: without its best head, as it is, or as a folder.
+/** @param {{ shown: ShownTraining, facts: Training | null, picked: PickedHead | null }} props */
 const Afterwards = ({ shown, facts, picked }) => {
   const adopted = useMemo(() => new Map(), []); // by training and step
   const adopt = async () => {
     const { id, at } = shown;
-    const key = `${id} ${facts.at}`;
+    const key = `${id} ${facts?.at}`;
     if (!adopted.has(key)) adopted.set(key, await ask("adopt", { id, at }));
     return adopted.get(key);
   };
   const { best } = facts ?? {};
-  const open = async (more) => {
+  const open = async (/** @type {Record<string, string>} */ more) => {
     const seen = () => [page.run, page.opening, fields.tab];
     const before = seen();
     const { model, length } = await adopt();
     if (seen().some((now, place) => now !== before[place])) return; // the visitor is elsewhere
     const [stack, kind] = picked?.name.split(".") ?? [];
-    const head = picked ? { site: siteName({ ...picked, stack, kind }), head: picked.head } : best;
+    const head = picked
+      ? { site: siteName({ layer: picked.layer, stack, kind }), head: picked.head }
+      : best;
     /** @type {Record<string, string>} */
     const place = head ? { site: head.site, head: String(head.head) } : {};
     shell.apply({
@@ -147,6 +166,7 @@ const Afterwards = ({ shown, facts, picked }) => {
     });
   };
   const breakBest = trying(() => {
+    if (!best) return undefined;
     const [stack, layer, kind] = best.site.split(".");
     const without = JSON.stringify([
       ablationOf({ stack, layer: Number(layer), kind }, [best.head]),
@@ -177,14 +197,14 @@ const Learn = () => {
   const [typed, type] = useState(/** @type {string | null} */ (null));
   const [picked, pick] = useState(/** @type {any} */ (null));
   const { answer, asked } = useAnswer(part, "learned", { id, at, question, round });
+  /** @type {Training | null} */
   const facts = asked?.id === id ? answer : null; // else another training's, until this one's arrives
   useProgress(part, facts, again);
   const drawn = [asked?.id, answer?.at, answer?.state, answer?.step];
   const curves = useMemo(() => answer?.curves, drawn); // a paused one's are not drawn again
-  const isShown = facts !== null;
   useLayoutEffect(() => {
-    if (isShown && id.startsWith(RECORDED) && !given) take(facts.plan);
-  }, [id, given, isShown]);
+    if (facts && id.startsWith(RECORDED) && !given) take(facts.plan);
+  }, [id, given, facts !== null]);
   const kinds = Object.keys(answer?.pictures ?? {}).join();
   useLayoutEffect(() => pick(null), [kinds]);
   useLayoutEffect(() => type(null), [id]);
@@ -204,8 +224,8 @@ const Learn = () => {
       score: numeral(answer.best.score.toFixed(2)),
     }),
   };
-  const control = ([field, one]) => html`<${Control} key=${field} declared=${one}
-    changed=${() => follow(field)} ...${{ field, fields }} />`;
+  const control = (/** @type {import("./types").Field} */ [field, one]) => html`<${Control}
+    key=${field} declared=${one} changed=${() => follow(field)} field=${field} fields=${fields} />`;
   const state = answer && {
     state: answer.state,
     step: answer.step,
@@ -221,25 +241,26 @@ const Learn = () => {
   const own = html`<details class="learn-own" key="own" open=${isOwn}>
       <summary>${say("Train your own")}</summary>
       <div class="panel-controls learn-controls">${others.map(control)}</div>
-      <${Buttons} status=${answer && statusOf(asked.id, answer)} ...${{ training, facts, again }} />
+      <${Buttons} status=${answer && statusOf(asked.id, answer)} training=${training} facts=${facts}
+        again=${again} />
     </details>`;
   return html`<section class="learn" ...${part.attributes(state)}>
     <h3>${say("Watch it learn")}</h3>
     <div class="panel-controls learn-controls">${control(exercise)}<p>${answer?.task}</p></div>
     ${given && own}
-    <${LookBack} facts=${answer} ...${{ shown, playing }} />
+    <${LookBack} facts=${answer} shown=${shown} playing=${playing} />
     <p class="learn-finding">${finding}</p>
     <div class="learn-body">
       <div class="learn-heads-side">
         <h4>${say("All heads, for one example")}</h4>
-        <${LearnedHeads} pictures=${answer?.pictures} ...${{ best, picked, pick }} />
-        <${Question} facts=${answer} ...${{ text, type, commit }} />
-        <${Afterwards} ...${{ shown, facts, picked }} />
+        <${LearnedHeads} pictures=${answer?.pictures} best=${best} picked=${picked} pick=${pick} />
+        <${Question} facts=${answer} text=${text} type=${type} commit=${commit} />
+        <${Afterwards} shown=${shown} facts=${facts} picked=${picked} />
       </div>
       <div class="learn-curves-side">
         <${Figure} part=${part} name="learning" class="learn-curves" figure=${curves}
           label=${say("Loss and accuracy of each step")} />
-        <ul class="learn-said">${more.map((one) => html`<li>${one}</li>`)}</ul>
+        <ul class="learn-said">${more.map((/** @type {string} */ sentence) => html`<li>${sentence}</li>`)}</ul>
       </div>
     </div>
     ${!given && own}

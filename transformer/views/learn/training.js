@@ -14,8 +14,18 @@ const AT = "learn.at"; // the field of the step that is looked at
 const TRAINING = "viz-training"; // in sessionStorage: the visitor's training, for a reload
 const [SOON_MS, SLOWLY_MS, OUT_OF_SIGHT_MS] = [400, 1500, 5000];
 
-/** @type {(facts: any) => boolean} */
-export const isLive = (facts) => ["waiting", "running", "paused"].includes(facts?.state);
+/**
+ * @typedef {import("./types").Training} Training
+ * @typedef {import("./types").ShownTraining} ShownTraining
+ * @typedef {import("../../web/part.js").Part} Part
+ */
+
+/**
+ * @param {Training | null} facts
+ * @returns {facts is Training}
+ */
+export const isLive = (facts) =>
+  facts !== null && ["waiting", "running", "paused"].includes(facts.state);
 
 // ---- what is to be trained, and what is shown ----
 
@@ -24,9 +34,11 @@ export const isLive = (facts) => ["waiting", "running", "paused"].includes(facts
 // follow a recorded training.
 export const useTraining = () =>
   useMemo(() => {
+    /** @type {import("./types").Field[]} */
     const declared = Object.entries(fieldsOf("learn")).filter(([field]) => field !== AT);
     const [[task, { default: first }]] = declared;
     let before = first;
+    /** @type {ShownTraining} */
     const shown = reactive({ id: "", at: null, question: null, given: false });
     const linked = fields[AT]; // by a link, before this view was on the page
     bindField(
@@ -34,6 +46,7 @@ export const useTraining = () =>
       () => shown.at,
       (step) => (shown.at = step),
     );
+    /** @type {(id: string, more?: Partial<ShownTraining>) => void} */
     const show = (id, more = {}) => {
       Object.assign(shown, { id, at: null, question: null, given: false, ...more });
       if (!id.startsWith(RECORDED)) storage?.setItem(TRAINING, id);
@@ -56,22 +69,24 @@ export const useTraining = () =>
       const { plan: planned } = await ask("learned", { id: own });
       take(planned);
       before = fields[task];
-      show(own, { given: true });
+      show(String(own), { given: true });
     };
     if (own) trying(showOwn)();
-    const follow = (name) => name === task && showRecorded();
+    const follow = (/** @type {string} */ name) => name === task && showRecorded();
     const plan = () => Object.fromEntries(declared.map(([name, one]) => [one.name, fields[name]]));
-    const take = (values) => declared.forEach(([name, one]) => (fields[name] = values[one.name]));
+    const take = (/** @type {Record<string, any>} */ values) =>
+      declared.forEach(([name, one]) => (fields[name] = values[one.name]));
     return { declared, plan, take, shown, show, showRecorded, follow };
   }, []);
 
 // Request all of a training again, by again(), while it goes on.
+/** @type {(part: Part, facts: Training | null, again: () => void) => void} */
 export const useProgress = (part, facts, again) => {
   const [looks, setLooks] = useState(0);
   const { seen } = part;
   const look = () => {
     if (seen) return again();
-    const asked = ask("learned", { id: facts.id }); // a training that nobody asks for is ended
+    const asked = ask("learned", { id: facts?.id }); // a training that nobody asks for is ended
     return asked.then(
       () => setLooks(looks + 1),
       ({ message }) => showProblem(message),
@@ -92,10 +107,11 @@ const FRAME_MS = 130;
 
 // Play a recorded training: {isPlaying, play, stop}. It plays by itself as it is first seen, unless the visitor
 // wants no motion, is in a lesson, or has come by a link to it.
+/** @type {(part: Part, facts: Training | null, shown: ShownTraining) => import("./types").Playing} */
 export const usePlaying = (part, facts, shown) => {
   const [isPlaying, setPlaying] = useState(false);
   const isNew = useRef(true);
-  const { kept = [], at } = facts ?? {};
+  const { kept = /** @type {number[]} */ ([]), at } = facts ?? {};
   const play = () => {
     shown.at = kept[0];
     setPlaying(true);
@@ -107,7 +123,7 @@ export const usePlaying = (part, facts, shown) => {
     if (isFree && shown.id.startsWith(RECORDED)) play();
   }, [facts, part.seen]);
   useLayoutEffect(() => {
-    if (!isPlaying || !kept.includes(at) || shown.at !== at) return undefined;
+    if (!isPlaying || at === undefined || !kept.includes(at) || shown.at !== at) return undefined;
     const next = kept[kept.indexOf(at) + Math.ceil(kept.length / FRAMES)];
     if (next === undefined) {
       shown.at = null;

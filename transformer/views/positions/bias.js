@@ -8,6 +8,7 @@ import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 
 // The request for the chosen head, or for the text's first head if the chosen one reads another text.
+/** @type {(shown: typeof page) => { run: string, site: string, head: number } | null} */
 const asked = ({ run, head }) => {
   if (!run?.biases_scores) return null;
   const self = head?.kind === "self";
@@ -18,6 +19,7 @@ const asked = ({ run, head }) => {
 const Bias = () => {
   const part = usePart();
   const { answer, asked: of } = useAnswer(part, "bias", asked(page));
+  /** @type {(name: import("./types").BiasPicture, heading: string) => any} */
   const picture = (name, heading) =>
     html`<section><h3>${heading}</h3><${Figure} part=${part} name=${name} figure=${answer?.[name]} /></section>`;
   return html`<div class="score-bias" hidden=${!page.run?.biases_scores} ...${part.attributes({ run: of?.run })}>

@@ -14,7 +14,7 @@ const Order = () => {
   const intact = useAnswer(part, "broken_text", what && { run });
   const without = useAnswer(part, "broken_text", what && { run, what });
   const isCurrent = [intact, without].every(({ asked }) => asked?.run === run);
-  const text = ({ answer }) =>
+  const text = (/** @type {{ answer: import("./types").BrokenText }} */ { answer }) =>
     html`<strong><bdi translate=${false}>“${continued(answer.labels, start - 1)}”</bdi></strong>`;
   const others = interventions().filter((one) => one.what !== what);
   const isOff = others.length < interventions().length;

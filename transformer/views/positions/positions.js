@@ -11,12 +11,17 @@ import { html, useMemo, useRef } from "../../web/preact.js";
 import { chosenRow, page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
-// Shared adjustments of the figures; their titles are in the page.
+/**
+ * @typedef {import("../../web/types").Figure} PlotlyFigure
+ * @typedef {import("./types").StackAsked} StackAsked
+ */
 
 const MOST_PX = { table: 300, shift: 460 }; // of a trained matrix one sees the pattern, not the numbers
 
+/** @type {(figure: PlotlyFigure) => void} */
 const nearlySquare = ({ layout }) =>
   (layout.height = Math.min(MOST_PX.shift, Math.round(layout.width * 0.95)));
+/** @type {(figure: PlotlyFigure) => void} */
 const small = ({ layout }) =>
   (layout.height = Math.min(MOST_PX.table, Math.round(layout.width * 0.95)));
 
@@ -25,6 +30,7 @@ const small = ({ layout }) =>
 const NARROW_PX = 640;
 
 // Titles are in the page; on a phone the three strips are stacked.
+/** @type {(figure: PlotlyFigure) => void} */
 const stackOnPhones = ({ layout, data }) => {
   if (page.projector)
     for (const heading of layout.annotations) heading.text = heading.text.split(",")[0];
@@ -34,7 +40,7 @@ const stackOnPhones = ({ layout, data }) => {
   layout.height = 3 * step;
   layout.margin = { ...layout.margin, l: 90, r: 8 };
   const inner = 2 * step + strip;
-  layout.annotations.forEach((heading, place) => {
+  layout.annotations.forEach((/** @type {any} */ heading, /** @type {number} */ place) => {
     const top = 1 - (place * step) / inner;
     const suffix = place ? String(place + 1) : "";
     Object.assign(heading, { x: 0, y: top, text: layout.meta.headings[place] });
@@ -49,6 +55,7 @@ const stackOnPhones = ({ layout, data }) => {
   });
 };
 
+/** @type {(answer: import("./types").Inputs) => string} */
 const sumInWords = ({ lengths: { token, position, sum }, normalised, difference }) => {
   const added = say(
     "Mean lengths of the vectors: tokens {token}, positions {position}, their sums {sum}. " +
@@ -72,12 +79,13 @@ const sumInWords = ({ lengths: { token, position, sum }, normalised, difference 
   return `${added} ${read}`;
 };
 // In the table, each cell has the sum's two parts.
+/** @type {(row: number, column: number, values: number[]) => string} */
 const sums = (_row, _column, values) => {
   const [token, position, sum] = values.map((value) => numeral(value.toFixed(4)));
   return `${token} + ${position} = ${sum}`;
 };
 
-// common: what every question to the server holds, null while there is none.
+/** @param {{ common: StackAsked | null }} props */
 const Inputs = ({ common }) => {
   const part = usePart();
   const wanted = common && { ...common, position: chosenRow(common.stack) };
@@ -99,27 +107,21 @@ const Inputs = ({ common }) => {
 
 // PE(pos + k) from PE(pos).
 
-const shiftSays = ({
-  figure,
-  fitted,
-  k,
-  n_pairs: pairs,
-  largest_miss: miss,
-  relative_miss: relative,
-  chance,
-}) => {
+/** @type {(answer: import("./types").Shift) => string} */
+const shiftSays = (answer) => {
   const asks = say(
     "Is there one matrix that takes the vector of any position to that of the position " +
       "{k} further on?",
-    { k: k ?? "k" },
+    { k: answer.k ?? "k" },
   );
-  if (figure === null) {
+  if (answer.figure === null) {
     const none = say(
       "There are no more positions than dimensions: a matrix that moves each by k would " +
         "fit anything, so none is shown.",
     );
     return `${asks} ${none}`;
   }
+  const { fitted, n_pairs: pairs, largest_miss: miss, relative_miss: relative, chance } = answer;
   if (!fitted) {
     const exact = say(
       "Yes: it rotates each pair of dimensions, a sine and a cosine, by an angle of " +
@@ -143,8 +145,8 @@ const options = Object.entries(fieldsOf("positions").shown?.options ?? {}).map((
   say(text),
 ]);
 
-// common: what every question to the server holds, null while there is none. Fields: steps, k; and
-// shown, how many dimensions are drawn, "" for all.
+// Fields: steps, k; and shown, how many dimensions are drawn, "" for all.
+/** @param {{ common: StackAsked | null }} props */
 const Shift = ({ common }) => {
   const part = usePart();
   const wanted = common && { ...common, k: fields.steps, shown: Number(fields.shown) || null };
@@ -156,7 +158,7 @@ const Shift = ({ common }) => {
     model.current = next;
   });
   const most = answer?.largest;
-  const step = trying(({ target: { value } }) => {
+  const step = trying((/** @type {import("../../web/types").ChangeOf} */ { target: { value } }) => {
     const k = Number(value);
     if (!(Number.isInteger(k) && k >= 1 && k <= most)) {
       const got = value || say("(nothing)");
@@ -177,7 +179,7 @@ const Shift = ({ common }) => {
       <label>${say("Steps k")} <input class="steps-k" type="number" min="1" max=${most} step="1"
         value=${fields.steps} disabled=${most < 1} onChange=${step} /></label>
       <label>${say("Shown")} <${Select} class="steps-shown" options=${options} value=${fields.shown}
-        set=${(shown) => (fields.shown = shown)} /></label>
+        set=${(/** @type {string} */ shown) => (fields.shown = shown)} /></label>
     </div>
     <div class="two">
       <div><${Figure} part=${part} name="shift" figure=${answer?.figure} change=${nearlySquare}
@@ -186,8 +188,6 @@ const Shift = ({ common }) => {
     </div>
   </div>`;
 };
-
-// ---- the matrix, its curves, and the whole view ----
 
 const MOST = 12; // dimensions of which a visitor sees curves
 
@@ -228,21 +228,24 @@ const follow = () => {
   if (dimensions !== AT_FIRST) parseDimensions(dimensions, size);
 };
 
-// common: what every question to the server holds, null while there is none.
+// place: of the stack in the run.
+/** @param {{ common: StackAsked | null, place: number }} props */
 const Matrix = ({ common, place }) => {
   const part = usePart();
   const { stacks = [] } = page.run ?? {};
-  const ask = (which) => useAnswer(part, "positions", common && { ...common, which });
+  const ask = (/** @type {string} */ which) =>
+    useAnswer(part, "positions", common && { ...common, which });
   const [matrix, similarity] = [ask("matrix"), ask("similarity")];
   const { used } = matrix.answer?.figure?.layout.meta ?? {};
   const facts = { run: matrix.asked?.run, stack: matrix.asked?.stack };
+  /** @type {(name: string, found: { answer: import("./types").MatrixPicture | null }, change: (figure: PlotlyFigure) => void) => any} */
   const picture = (name, { answer }, change) =>
     html`<${Figure} part=${part} name=${name} figure=${answer?.figure} change=${change} />`;
   return html`<div class="positions" ...${part.attributes(facts)}>
     <p>${sayWith("By itself, attention weighs tokens by what they are, not by where they stand; a causal mask reveals something about their order. So each position has a vector of its own, one row of this matrix, which is added to the token's vector before the first layer. The rows that this run used ({used}, from the first on) are marked in each picture.", { used: html`<b class="used">${used}</b>` })}</p>
     <div class="positions-head">
       <${KindButtons} name=${say("Stack")} kinds=${stacks} wordsOf=${stackOf} chosen=${place}
-        choose=${(index) => (fields.stack = index)} />
+        choose=${(/** @type {number} */ index) => (fields.stack = index)} />
     </div>
     <div class="two">
       <section>
@@ -257,14 +260,15 @@ const Matrix = ({ common, place }) => {
   </div>`;
 };
 
+/** @param {{ common: StackAsked | null }} props */
 const Curves = ({ common }) => {
   const part = usePart();
   const { d_model: size = 0 } = page.run ?? {};
-  const known = fields.dimensions.filter((one) => one < size);
-  const dimensions = known.length ? known : [0];
+  const inSize = fields.dimensions.filter((/** @type {number} */ dimension) => dimension < size);
+  const dimensions = inSize.length ? inSize : [0];
   const wanted = common && { ...common, which: "curves", dimensions };
   const { answer, asked } = useAnswer(part, "positions", wanted);
-  const choose = trying(({ target }) => {
+  const choose = trying((/** @type {import("../../web/types").ChangeOf} */ { target }) => {
     fields.dimensions = parseDimensions(target.value, size);
   });
   return html`<div class="position-curves" ...${part.attributes({ run: asked?.run, dimensions })}>
@@ -284,14 +288,13 @@ const Positions = () => {
   const isTold = !isHidden || run.is_rotary || run.biases_scores;
   const place = run ? Math.min(fields.stack, run.stacks.length - 1) : 0;
   const common = run && !isHidden ? { run: run.run, stack: run.stacks[place] } : null;
-  const parts = { common, place };
   if (!isTold)
     return html`<p class="positions-lab">${say("This network is not told where a token stands: nothing is added, rotated or biased by position.")}</p>`;
   return html`<div class="positions-lab" hidden=${isHidden}>
-    <${Matrix} ...${parts} />
-    <${Section} name="inputs" title=${say("What is added to which token")}><${Inputs} ...${parts} /><//>
-    <${Section} name="curves" title=${say("Single dimensions as curves over the positions")}><${Curves} ...${parts} /><//>
-    <${Section} name="shift" title=${say("From one position to another")}><${Shift} ...${parts} /><//>
+    <${Matrix} common=${common} place=${place} />
+    <${Section} name="inputs" title=${say("What is added to which token")}><${Inputs} common=${common} /><//>
+    <${Section} name="curves" title=${say("Single dimensions as curves over the positions")}><${Curves} common=${common} /><//>
+    <${Section} name="shift" title=${say("From one position to another")}><${Shift} common=${common} /><//>
   </div>`;
 };
 export const mount = mounted(Positions);

@@ -9,6 +9,7 @@ import { html } from "../../web/preact.js";
 import { chosenRow, page } from "../../web/store.js";
 
 // The request for the chosen head, or for the text's first head if the chosen one reads another text.
+/** @type {(shown: typeof page, pair: number) => import("./types").RotaryAsked | null} */
 const asked = ({ run, head }, pair) => {
   if (!run?.is_rotary) return null;
   const self = head?.kind === "self";
@@ -26,10 +27,12 @@ const Rotary = () => {
   const part = usePart();
   const { answer, asked: of } = useAnswer(part, "rotary", asked(page, fields["rotary.pair"]));
   const most = (answer?.n_pairs ?? Infinity) - 1;
-  const choose = ({ target }) =>
+  const choose = (/** @type {import("../../web/types").ChangeOf} */ { target }) =>
     (fields["rotary.pair"] = Math.max(0, Math.min(Number(target.value) || 0, most)));
-  const says = (name) =>
+  /** @typedef {import("./types").RotaryPicture} Name */
+  const says = (/** @type {Name} */ name) =>
     html`<p class=${`${name}-says`}>${answer?.says && `${answer.says[name]}.`}</p>`;
+  /** @type {(name: Name, height: number) => any} */
   const picture = (name, height) =>
     html`${says(name)}<${Figure} part=${part} name=${name} figure=${answer?.[name]} height=${height} />`;
   return html`<div class="rotary" hidden=${!page.run?.is_rotary} ...${part.attributes({ run: of?.run, pair: of?.pair })}>

@@ -1,0 +1,92 @@
+// What the requests of lessons and of classes answer: transformer/server/lessons.py and class_routes.py.
+import type { Answered, Answering, CardOf } from "../../web/types";
+
+/** A lesson in the list of all. checks: how many of its steps are graded. */
+export interface LessonEntry {
+  name: string;
+  title: string;
+  about: string;
+  minutes: number;
+  checks: number;
+}
+
+/** An option that phones tap; at: its place in the lesson, or of its token or head. */
+export interface PollOption {
+  at: number;
+  text: string;
+}
+/** What phones are asked. kind: "options" to tap, a "number" to enter, a "text" for the network, "" for nothing;
+ * look: of the options, a "list", "tokens" or "heads"; stack: whose tokens they are; over: whether the answer is
+ * shown; best: the right one then; rev: counts what is shown. name: "" while nothing is asked. */
+export interface Poll {
+  rev: number;
+  name: string;
+  title: string;
+  question: string;
+  kind: string;
+  look: string;
+  stack: string;
+  over: boolean;
+  best: number | null;
+  options: PollOption[];
+}
+/** A phone's text, and what the network went on with. */
+export interface ClassText {
+  text: string;
+  said: string;
+  right: boolean;
+}
+/** What the teacher's page is told. counts: [answer, how often]; right: the right answers once it is over;
+ * answered: how many phones have; guessed: how many guessed right before. */
+export interface Tally extends Poll {
+  phones: number;
+  answered: number;
+  counts: [answer: number, count: number][];
+  right: number[] | null;
+  texts?: ClassText[];
+  guessed?: { right: number; all: number; text: string };
+}
+/** What a phone is told. answer: its own; says: the verdict on its text, or what there is to wait for. */
+export interface PhonePoll extends Poll {
+  answer: number | null;
+  right: boolean | null;
+  explains: string[];
+  text: string;
+  says?: string;
+  guessed?: { right: boolean | null; text: string };
+}
+/** What a phone answers. */
+export type SendAnswer = (answer: number) => void;
+/** Says what is wrong; "" for nothing. */
+export type SayProblem = (text: string) => void;
+
+/** A class that this page teaches. */
+export interface HeldClass {
+  code: string;
+  key: string;
+}
+/** What phones are to show; {} for no step. phase: "guess", "task" or "shown"; order: of the options. */
+export interface ShownStep {
+  name?: string;
+  step?: number;
+  phase?: string;
+  order?: number[] | null;
+}
+/** An error of a request, with its status where the server answered. */
+export interface RequestError {
+  message: string;
+  status?: number;
+}
+/** left: {code, key} of a class before the page was loaded again, as JSON, null for a new one; lesson, step: the
+ * shown card's, step from 1; words, state: of it, words null without a card; solve: shows its answer; bringPicture:
+ * scrolls to a section's picture, and gives what stops that; end: the class is over. */
+export interface ClassProps {
+  left: string | null;
+  lesson: string;
+  step: number;
+  words: CardOf | null;
+  state: Answered & Answering;
+  solve: () => void;
+  bringPicture: (section: string) => () => void;
+  end: () => void;
+}
