@@ -111,6 +111,14 @@ test("a score is divided by what its network divides it by, and called so", () =
   }
 });
 
+test("a capped score is worked out in words", () => {
+  const row = { q: Float32Array.of(1, 1), keys: Float32Array.of(6, 8), values: Float32Array.of(1) };
+  const whole = { ...row, allowed: [1], bias: null, cap: 8, score_size: 2, historical: false };
+  const [, , [says, worked]] = stepsOf(whole, workOutRow(whole), 0);
+  assert.match(says, /no score exceeds 8:/);
+  assert.equal(worked, "8 tanh(9.899 / 8) = 6.758"); // by hand: tanh(1.2374) = 0.8447
+});
+
 test("lines of several heads are the strongest of each, and of a pair all", () => {
   const heads = [[0.9, 0, 0.3, 0.7], [0.04, 0.96, 0.6, 0.4], [0.5, 0.5, 0, 1]].map((weights) => ({
     weights: Float32Array.from(weights),

@@ -100,7 +100,7 @@ export const stepsOf = (row, sums, key) => {
     changes.push([says, `${part} + ${factorText(added)} = ${whole}`]);
   }
   if (row.cap !== null) {
-    const cap = numeral(row.cap);
+    const cap = numeral(String(row.cap));
     const says = say("Capped, so that no score exceeds {cap}:", { cap });
     changes.push([says, `${cap} tanh(${whole} / ${cap}) = ${score}`]);
   }
