@@ -21,6 +21,7 @@ JAVASCRIPT = ROOT / "tools" / "javascript"
 TSC = JAVASCRIPT / "node_modules" / "typescript" / "bin" / "tsc"
 ARRAYS = {"uint8": "Uint8Array", "bool": "Uint8Array", "int64": "Int32Array"}  # by DTYPES
 SITE = {"site": "decoder.1.self", "head": 1}
+KIND = {"stack": "decoder", "kind": "self"}
 # Questions by room and type, and what they are asked with.
 ASKED: list[tuple[str, str, str, dict[str, Any]]] = [
     ("model", "Architecture", "architecture", {}),
@@ -35,6 +36,12 @@ ASKED: list[tuple[str, str, str, dict[str, Any]]] = [
     ("runs", "FigureOrNone", "outcomes", {}),
     ("runs", "FigureOrNone", "difference",
      SITE | {"other_site": "decoder.1.self", "other_head": 0}),
+    ("attention", "Metrics", "metrics", KIND),
+    ("attention", "MetricMap", "metric_map", KIND | {"metric": "entropy"}),
+    ("attention", "Readers", "readers", KIND | {"query": 3, "key": 1}),
+    ("attention", "Columns", "columns", KIND),
+    ("attention", "RecordedRow", "attention_math", SITE | {"query": 3}),
+    ("../web", "SentAtlas", "atlas", KIND),
     ("positions", "MatrixPicture", "positions", {}),
     ("positions", "Inputs", "inputs", {"position": 1}),
     ("positions", "Shift", "shift", {}),

@@ -41,9 +41,16 @@ import {
   weightsOfToken,
 } from "./numbers.js";
 
+/**
+ * @typedef {import("./types").AttentionView} View
+ * @typedef {import("./types").CellState} CellState
+ * @typedef {import("./types").KindAsked} KindAsked
+ */
+
 // ---- what the clearest head does, and the meaning of each sign in the grid ----
 
 // The finding as a sentence; its link chooses the head and the token where it is clearest.
+/** @type {(of: KindAsked, found: import("./types").HeadFinding) => any[]} */
 const sentence = ({ stack, kind }, found) => {
   const { clear, does, title, number, value, even, n_rows: rows, weight } = found;
   const choose = () => {
@@ -79,13 +86,14 @@ const sentence = ({ stack, kind }, found) => {
 };
 
 // The label of each sign in the grid, once.
+/** @type {(heads: import("./types").MeasuredHead[]) => Map<string | null, string | null>} */
 const signsOf = (heads) =>
   new Map(heads.filter(({ sign }) => sign).map(({ sign, label }) => [sign, label]));
 
 const HeadFinding = () => {
   const part = usePart();
   const { answer, asked } = useMetrics(part);
-  const sign = ([one, words]) =>
+  const sign = (/** @type {[string | null, string | null]} */ [one, words]) =>
     html`<span class="sign-words"><span class="sign">${one}</span>${words}</span>`;
   return html`<div class="head-finding" ...${part.attributes(asked)}>
     ${
@@ -104,6 +112,7 @@ const HeadFinding = () => {
 
 // ---- every head ----
 
+/** @param {{ view: View }} props */
 const Heads = ({ view }) => {
   const part = usePart();
   const at = headShown();
@@ -111,10 +120,12 @@ const Heads = ({ view }) => {
   const { answer: atlas, asked: of } = useAtlas(part, at && kindAsked(at));
   const [isZoomed, zoom] = useState(false);
 
+  /** @type {import("../../web/types").HeadChoice} */
   const choose = (layer, head) => {
     view.part.startTimer();
     setHead({ stack, kind, layer, head });
   };
+  /** @type {import("../../web/types").HeadChoice} */
   const press = (layer, head) => {
     if (isHeatmap()) prefetch(pictureAsked({ stack, kind, layer, head }));
   };
@@ -123,13 +134,13 @@ const Heads = ({ view }) => {
     <${HeadKinds} at=${at} />
     <h3>${say("Every head")} <small class="hint">${`${say("head")} ↓ ${say("layer")} →`}</small></h3>
     <button type="button" class="zoom" aria-pressed=${String(isZoomed)} onClick=${() => zoom(!isZoomed)}
-      hidden=${!(atlas?.shape[1] > MANY)}>${say("Larger pictures")}</button>
+      hidden=${(atlas?.shape[1] ?? 0) <= MANY}>${say("Larger pictures")}</button>
     ${
       atlas &&
       html`<${HeadGrid} role="group" aria-label=${say("Layers and heads; arrow keys move")} chosen=${isHere ? at : null}
         signs=${[...page.votes.heads, ...(knownHeads(of) ?? [])]} share=${page.run.heads_per_key}
-        isAblated=${(layer, head) => isAblated({ ...of, layer, head })}
-        ...${{ atlas, choose, press, isZoomed }} />`
+        isAblated=${(/** @type {number} */ layer, /** @type {number} */ head) => isAblated({ ...of, layer, head })}
+        atlas=${atlas} choose=${choose} press=${press} isZoomed=${isZoomed} />`
     }
     <${HeadFinding} />
     <p class="hint">${say("In each picture the rows read the columns.")}</p>
@@ -138,17 +149,20 @@ const Heads = ({ view }) => {
 
 // ---- the view ----
 
+/** @param {{ view: View }} props */
 const Numbers = ({ view: { cell, shown } }) => {
   const at = headShown();
   const more = at && isHeatmap() && sharedKeys(at.head, page.run.heads_per_key);
-  return html`<${CellNumbers} keys="attention-keys" ...${{ cell, shown, more }} />`;
+  return html`<${CellNumbers} keys="attention-keys" cell=${cell} shown=${shown} more=${more} />`;
 };
 
 // The pinned cell in a link: "row,column", or "row" alone.
+/** @type {(text: string) => import("../../web/types").LitCell} */
 const cellAt = (text) => {
   const [row, column] = text.split(",");
   return { row: Number(row), column: column ? Number(column) : null };
 };
+/** @type {import("./types").PinSignal & { at: { value: import("../../web/types").LitCell | null } }} */
 const pinned = {
   at: computed(() => (fields.cell ? cellAt(fields.cell) : null)),
   get value() {
@@ -162,7 +176,7 @@ const pinned = {
 const follow = () => {
   const at = headShown();
   if (fields.cell === "" || !at) return;
-  const last = (stack) => labelsOf(stack).length - tracedFrom(stack) - 1;
+  const last = (/** @type {string} */ stack) => labelsOf(stack).length - tracedFrom(stack) - 1;
   const [row, column] = fields.cell.split(",");
   const index = wholeNumber("cell's row", row, 0, last(at.stack)) + tracedFrom(at.stack);
   if (column) wholeNumber("cell's column", column, 0, last(readStack(at)));
@@ -170,6 +184,7 @@ const follow = () => {
 };
 
 // Keep the selection to what the shown run has, and let go of a cell of another picture.
+/** @type {(cell: CellState) => void} */
 const useFollowing = (cell) => {
   const settle = () => {
     const at = headShown();

@@ -23,7 +23,14 @@ import {
 const MOST_ROWS = 32; // lines of the table; the other keys are summed in one
 const PAUSE_MS = 200; // the large heatmap is drawn first
 
+/**
+ * @typedef {import("./types").RecordedRow} Row
+ * @typedef {import("./types").RowSteps} RowSteps
+ * @typedef {import("./types").WorkedRow} WorkedRow
+ */
+
 // Debounce: `wanted` once it has not changed for a while.
+/** @type {(part: import("../../web/part.js").Part, wanted: any) => any} */
 const useRested = (part, wanted) => {
   const me = useRef(null);
   const [rested, rest] = useState(/** @type {any} */ (null));
@@ -37,14 +44,14 @@ const useRested = (part, wanted) => {
   return rested;
 };
 
-// The answer with every step computed: {row, sums, order of the keys, and the differences}. A saved page has no
-// recorded weights to compare with, and no figure.
+// The answer with every step computed. A saved page has no recorded weights to compare with, and no figure.
+/** @type {(row: Row) => WorkedRow} */
 const workedOut = (row) => {
   const sums = workOutRow(row);
   const order = sums.weights
     .map((_, key) => key)
     .sort((a, b) => sums.weights[b] - sums.weights[a] || a - b);
-  if (!row.weights) return { row, sums, order };
+  if (!row.weights || !row.scores || row.tolerance === undefined) return { row, sums, order };
   const byScore = largestDifference(sums.scores, row.scores);
   const byWeight = largestDifference(sums.weights, row.weights);
   const root = Math.sqrt(row.score_size); // scores before bias and cap are rounded too
@@ -55,14 +62,15 @@ const workedOut = (row) => {
   );
   const { tolerance } = row;
   const agrees = byScore < tolerance * span && byWeight < tolerance;
-  return { row, sums, byScore, byWeight, agrees, order };
+  return { row, sums, order, agreement: { byScore, byWeight, tolerance, agrees } };
 };
 
-const agreementInWords = ({ row, byScore, byWeight, agrees }) => {
+/** @type {(agreement: import("./types").RowAgreement) => string} */
+const agreementInWords = ({ byScore, byWeight, tolerance, agrees }) => {
   const values = {
     byWeight: tinyNumber(byWeight),
     byScore: tinyNumber(byScore),
-    tolerance: numeral(row.tolerance.toExponential(0)).replace("-", "−"),
+    tolerance: numeral(tolerance.toExponential(0)).replace("-", "−"),
   };
   const found = say(
     "Largest difference from the network's own weights: {byWeight} (rounding: {tolerance}); " +
@@ -75,10 +83,12 @@ const agreementInWords = ({ row, byScore, byWeight, agrees }) => {
 // ---- the table, a line a key ----
 
 // widest: the weight of the longest bar.
+/** @type {(weight: number, widest: number) => any} */
 const bar = (weight, widest) => html`<td class="weight-bar">
   <span style=${{ width: `${((100 * weight) / widest).toFixed(1)}%` }} /></td>`;
-const numbers = (texts) => texts.map((text) => html`<td>${text}</td>`);
+const numbers = (/** @type {string[]} */ texts) => texts.map((text) => html`<td>${text}</td>`);
 
+/** @param {{ at: number, shown: WorkedRow, widest: number, chosen: boolean, choose: (key: number) => void }} props */
 const KeyLine = ({ at, shown: { row, sums }, widest, chosen, choose }) => {
   const token = row.key_labels[at];
   const look = `${row.allowed[at] ? "" : "is-hidden"} ${chosen ? "is-chosen" : ""}`.trim();
@@ -96,10 +106,13 @@ const KeyLine = ({ at, shown: { row, sums }, widest, chosen, choose }) => {
     ])}${bar(sums.weights[at], widest)}
   </tr>`;
 };
-const restInWords = (rest) => sayN("the other {n} key", "the other {n} keys", rest.length);
+const restInWords = (/** @type {number[]} */ rest) =>
+  sayN("the other {n} key", "the other {n} keys", rest.length);
+/** @param {{ shown: WorkedRow, chosen: number, choose: (key: number) => void }} props */
 const Table = ({ shown, chosen, choose }) => {
   const { row, sums, order } = shown;
   const [most, rest] = [order.slice(0, MOST_ROWS), order.slice(MOST_ROWS)];
+  /** @type {(values: number[], keys: number[]) => number} */
   const sum = (values, keys) => keys.reduce((total, at) => total + values[at], 0);
   const left = sum(sums.weights, rest);
   const widest = Math.max(sums.weights[order[0]], left);
@@ -114,8 +127,9 @@ const Table = ({ shown, chosen, choose }) => {
     say("weight"),
   ];
   const blank = names.slice(1, -2).map(() => "");
-  const line = (at) =>
-    html`<${KeyLine} key=${at} ...${{ at, shown, widest, choose }} chosen=${at === chosen} />`;
+  const line = (/** @type {number} */ at) =>
+    html`<${KeyLine} key=${at} at=${at} shown=${shown} widest=${widest} chosen=${at === chosen}
+      choose=${choose} />`;
   return html`<table>
     <thead><tr>${names.map((name) => html`<th scope="col">${name}</th>`)}<td></td></tr></thead>
     <tbody>
@@ -135,12 +149,13 @@ const Table = ({ shown, chosen, choose }) => {
 
 // ---- the formulas of one key, with its numbers ----
 
+/** @param {{ shown: WorkedRow, chosen: number }} props */
 const Steps = ({ shown: { row, sums }, chosen }) => {
   const title = sayWith("With the numbers of key {key}: {token}", {
     key: chosen,
     token: html`<${Token} label=${row.key_labels[chosen]} />`,
   });
-  const step = ([says, formula]) =>
+  const step = (/** @type {[string, string]} */ [says, formula]) =>
     html`<li>${`${says} `}<span class="reckoning">${formula}</span></li>`;
   return html`<section>
     <h4 class="steps-title">${title}</h4>
@@ -149,6 +164,7 @@ const Steps = ({ shown: { row, sums }, chosen }) => {
 };
 
 // The key of the cell that is pinned in this row.
+/** @type {(row: Row | undefined) => number | null | undefined} */
 const pinnedKey = (row) => {
   const [query, key] = fields.cell.split(",");
   return row && Number(query) === row.query && key ? Number(key) : null;
@@ -162,24 +178,26 @@ export const Worked = () => {
   const wanted = useRested(part, headLookedAt());
   const { answer, asked } = useAnswer(part, "attention_math", wanted);
   const shown = useMemo(() => answer && workedOut(answer), [answer]);
-  const { row, order, agrees, byWeight, byScore } = shown ?? {};
+  /** @type {Partial<WorkedRow>} */
+  const { row, order, agreement } = shown ?? {};
   const chosen = picked.of === answer ? picked.key : (pinnedKey(row) ?? order?.[0]);
-  const choose = (key) => pick({ of: answer, key });
+  const choose = (/** @type {number} */ key) => pick({ of: answer, key });
   const facts = shown && {
-    ...{ run: asked.run, site: asked.site, head: asked.head, query: row.query, key: chosen },
-    ...{ agrees, "weight-difference": byWeight, "score-difference": byScore },
+    ...{ run: asked.run, site: asked.site, head: asked.head, query: shown.row.query, key: chosen },
+    agrees: agreement?.agrees,
+    ...{ "weight-difference": agreement?.byWeight, "score-difference": agreement?.byScore },
   };
-  const label = () =>
-    say("q, the keys, scores, weights and output of query {query}", { query: row.query });
+  const label =
+    row && say("q, the keys, scores, weights and output of query {query}", { query: row.query });
   return html`<div class="attention-math" ...${part.attributes(facts)}>
     <p>${say("How one query of the chosen head reads its keys, number by number. Your browser does this arithmetic itself, from the network's own q, K and V. Choose a head in the grid, and a query by its token in the text.")}</p>
     ${isOff && html`<p>${say("This head is switched off: what it works out here reaches nothing.")}</p>`}
-    <p class=${`agreement ${agrees === false ? "disagrees" : ""}`} role="status">${
-      row?.weights && agreementInWords(shown)
+    <p class=${`agreement ${agreement?.agrees === false ? "disagrees" : ""}`} role="status">${
+      agreement && agreementInWords(agreement)
     }</p>
     ${
       (!answer || answer.figure) &&
-      html`<${Figure} part=${part} name="attention_math" figure=${answer?.figure} label=${shown && label()}
+      html`<${Figure} part=${part} name="attention_math" figure=${answer?.figure} label=${label}
         change=${fitToWidth(part.width)} table=${() => tableOfRow(shown)} />`
     }
     ${
@@ -188,20 +206,21 @@ export const Worked = () => {
         <section>
           <h4>${say("Every key: from agreement to weight")}</h4>
           <div class="wide row-table" tabindex="0" role="region" aria-label=${say("Every key: from agreement to weight")}>
-            <${Table} ...${{ shown, chosen, choose }} />
+            <${Table} shown=${shown} chosen=${chosen} choose=${choose} />
           </div>
         </section>
-        <${Steps} ...${{ shown, chosen }} />
+        <${Steps} shown=${shown} chosen=${chosen} />
       </div>`
     }
   </div>`;
 };
+/** @type {(stack: string, row: number) => string} */
 const labelOf = (stack, row) => labelsOf(stack)[row + tracedFrom(stack)];
 // The row that it shows, visible while it is folded.
 const finding = () => {
-  const { site, head, query } = headLookedAt() ?? {};
-  const [stack, layer] = site?.split(".") ?? [];
-  return site === undefined || query === null
+  const { site, head, query } = headLookedAt() ?? { site: "", head: 0, query: null };
+  const [stack, layer] = site.split(".");
+  return query === null
     ? ""
     : sayWith("layer {layer}, head {head}, query {query} {token}", {
         ...{ layer, head, query },

@@ -9,17 +9,19 @@ import { page, reactive, sameToken, setQuery, tracedFrom } from "../../web/store
 import { Token } from "../../web/text.js";
 
 /**
- * @typedef {object} Shown what a picture shows
- * @property {import("../../web/head_numbers.js").HeadNumbers | null} numbers
- * @property {string} queries the stack of the rows' tokens
- * @property {string} keys the stack of the columns' tokens
- * @property {number} refusals how often numbers were refused: the picture of those before is taken away
- * @typedef {{row: number | null, column: number | null}} Cell
+ * @typedef {import("./types").ShownNumbers} Shown
+ * @typedef {import("./types").CellState} CellState
+ * @typedef {import("../../web/head_numbers.js").HeadNumbers} HeadNumbers
+ * @typedef {import("../../web/types").LitCell} Cell
+ * @typedef {import("../../web/types").Query} Query
  */
 
 // A cell in words, for those who cannot see the picture; a whole row if its column is null.
-/** @type {(at: any, numbers: any) => string} */
-const inWords = ({ row, column }, { labels, scores, weights, allowed }) => {
+/** @type {(at: Cell | null, numbers: HeadNumbers | null) => string} */
+const inWords = (at, numbers) => {
+  if (!numbers || !at || at.row === null) return "";
+  const { labels, scores, weights, allowed } = numbers;
+  const { row, column } = at;
   const query = labels.query[row];
   if (column === null) return say("query {row} “{query}”, the whole row", { row, query });
   const place = row * labels.key.length + column;
@@ -37,8 +39,7 @@ const inWords = ({ row, column }, { labels, scores, weights, allowed }) => {
 
 /**
  * The state {over, pin, said} of a picture, with functions that change it. shown: of signals; pinned: the signal of pin.
- * @param {Shown} shown
- * @param {{ value: any }} pinned
+ * @type {(shown: Shown, pinned: import("./types").PinSignal) => CellState}
  */
 const newCell = (shown, pinned) => {
   const cell = /** @type {any} */ (
@@ -50,20 +51,24 @@ const newCell = (shown, pinned) => {
   const [get, set] = [() => pinned.value, (/** @type {any} */ at) => void (pinned.value = at)];
   Object.defineProperty(cell, "pin", { get, set });
   // A row or column of the picture as a token of a text, and back (-1: not in this picture).
+  /** @type {CellState["tokenOf"]} */
   const tokenOf = (stack, place) => ({ stack, index: place + tracedFrom(stack) });
+  /** @type {(token: Query | null, stack: string, axis: "query" | "key") => number} */
   const placeOf = (token, stack, axis) => {
     if (token?.stack !== stack || !shown.numbers) return -1;
     const place = token.index - tracedFrom(stack);
     return place < shown.numbers.labels[axis].length ? place : -1;
   };
-  const rowOf = (token) => placeOf(token, shown.queries, "query");
+  const rowOf = (/** @type {Query | null} */ token) => placeOf(token, shown.queries, "query");
   // A token of a text as a row (query), or else as a column (key); null if not shown here.
+  /** @type {(token: Query | null) => Cell | null} */
   const cellOf = (token) => {
     const row = rowOf(token);
     if (row >= 0) return { row, column: null };
     const column = placeOf(token, shown.keys, "key");
     return column >= 0 ? { row: null, column } : null;
   };
+  /** @type {(at: Cell) => boolean} */
   const fits = ({ row, column }) =>
     Number(row) < Number(shown.numbers?.labels.query.length) &&
     Number(column) < Number(shown.numbers?.labels.key.length);
@@ -73,10 +78,12 @@ const newCell = (shown, pinned) => {
     return found && fits(found) ? found : null;
   };
   const lit = () => chosen() ?? { row: null, column: null };
+  /** @type {CellState["moves"]["over"]} */
   const over = (at, byKeys = false) => {
     cell.over = at;
     if (byKeys) cell.said = inWords(at, shown.numbers);
   };
+  /** @type {CellState["moves"]["pin"]} */
   const pin = (at, byKeys = false) => {
     const same = cell.pin && cell.pin.row === at.row && cell.pin.column === at.column;
     cell.pin = same ? null : at;
@@ -86,11 +93,12 @@ const newCell = (shown, pinned) => {
         ? say("No longer pinned.")
         : say("Pinned: {cell}", { cell: inWords(at, shown.numbers) });
     }
-    setQuery(same ? null : tokenOf(shown.queries, at.row));
+    setQuery(same ? null : tokenOf(shown.queries, Number(at.row)));
   };
   const letGo = () => Object.assign(cell, { pin: null, over: null });
   const start = () => cell.pin ?? cellOf(page.query);
-  const isPinned = (token) => cell.pin && sameToken(token, tokenOf(shown.queries, cell.pin.row));
+  const isPinned = (/** @type {Query} */ token) =>
+    cell.pin && sameToken(token, tokenOf(shown.queries, cell.pin.row));
   const lights = () => {
     const at = cell.over;
     if (!at || at.column === null) return null;
@@ -103,7 +111,7 @@ const newCell = (shown, pinned) => {
 
 /** @type {() => Shown} */
 export const newShown = () => reactive({ numbers: null, queries: "", keys: "", refusals: 0 });
-/** @type {(shown: Shown, pinned?: { value: any }) => any} */
+/** @type {(shown: Shown, pinned?: import("./types").PinSignal) => CellState} */
 export const useCell = (shown, pinned = undefined) => {
   const cell = useMemo(() => newCell(shown, pinned ?? signal(null)), []);
   useEvent("query", (token) => {
@@ -120,6 +128,7 @@ export const useCell = (shown, pinned = undefined) => {
 
 // ---- its numbers ----
 
+/** @type {Record<string, string>} */
 const NAMES = {
   query: say("query"),
   key: say("key"),
@@ -128,11 +137,14 @@ const NAMES = {
   weight: say("weight"),
   sum: say("row sum"),
 };
+/** @type {(numbers: HeadNumbers, column: number) => number[]} */
 const columnAt = ({ labels: { query, key }, weights }, column) =>
   query.map((_, row) => weights[row * key.length + column]);
+/** @type {(labels: string[], place: number) => any} */
 const tokenAt = (labels, place) =>
   html`<${Token} label=${labels[place]} /><small> ${say("at {place}", { place })}</small>`;
 
+/** @type {(at: Cell, numbers: HeadNumbers) => Record<string, any>} */
 const facts = ({ row, column }, numbers) => {
   const { labels } = numbers;
   /** @type {Record<string, any>} */
@@ -152,13 +164,14 @@ const facts = ({ row, column }, numbers) => {
 };
 
 // The keys that the chosen query reads most, or the queries that read the chosen key most.
-const Most = ({ at: { row, column }, numbers }) => {
+/** @param {{ at: Cell, numbers: HeadNumbers }} props */
+const MostRead = ({ at: { row, column }, numbers }) => {
   const asks = row !== null;
-  const weights = asks ? weightsOfRow(numbers, row) : columnAt(numbers, column);
+  const weights = asks ? weightsOfRow(numbers, row) : columnAt(numbers, Number(column));
   const names = asks ? numbers.labels.key : numbers.labels.query;
   const best = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, 5);
   if (!weights[best[0]]) return null; // of an ablated head
-  const line = (at) => html`<div class="top-key">
+  const line = (/** @type {number} */ at) => html`<div class="top-key">
     <${Token} label=${names[at]} />
     <span class="bar" style=${{ width: `${(100 * weights[at]).toFixed(1)}%` }}></span>
     <span class="value">${numeral(weights[at].toFixed(3))}</span>
@@ -167,14 +180,16 @@ const Most = ({ at: { row, column }, numbers }) => {
     ${best.filter((at) => weights[at] > 0).map(line)}`;
 };
 
+/** @type {(cell: CellState) => string} */
 const pinNote = ({ pin }) =>
   pin ? say("Pinned. Esc lets go.") : say("Point at a cell for its numbers; click to pin.");
 
 // Open the arithmetic of a weight's row, if the page has that view.
 const isWorkedOut = views.some(({ name }) => name === "attention_math");
+/** @param {{ cell: CellState, at: Cell | null }} props */
 const Arithmetic = ({ cell, at }) => {
   const open = () => {
-    if (!cell.pin) cell.moves.pin(at);
+    if (!cell.pin && at) cell.moves.pin(at);
     openSection("attention_math");
   };
   return html`<button type="button" class="to-arithmetic" onClick=${open}
@@ -182,6 +197,7 @@ const Arithmetic = ({ cell, at }) => {
 };
 
 // A cell; of a chosen row the one that weighs most.
+/** @type {(at: Cell, numbers: HeadNumbers) => Cell} */
 const withKey = ({ row, column }, numbers) => {
   if (row === null || column !== null) return { row, column };
   const weights = weightsOfRow(numbers, row);
@@ -190,16 +206,18 @@ const withKey = ({ row, column }, numbers) => {
 };
 
 // more: a sentence about the head; keys: the id of the text about the keyboard.
+/** @param {{ cell: CellState, shown: Shown, keys: string, more?: string | null | false }} props */
 export const CellNumbers = ({ cell, shown, keys, more = "" }) => {
-  const at = shown.numbers && cell.chosen();
-  const found = at ? facts(withKey(at, shown.numbers), shown.numbers) : {};
-  const one = ([name, title]) =>
+  const { numbers } = shown;
+  const at = numbers && cell.chosen();
+  const found = at ? facts(withKey(at, numbers), numbers) : {};
+  const fact = (/** @type {[string, string]} */ [name, title]) =>
     html`<div><dt>${title}</dt><dd data-field=${name}>${found[name] ?? "–"}</dd></div>`;
   return html`<div class="numbers-side">
-    <dl class=${at ? "readout" : "readout unchosen"} aria-live="off">${Object.entries(NAMES).map(one)}</dl>
+    <dl class=${at ? "readout" : "readout unchosen"} aria-live="off">${Object.entries(NAMES).map(fact)}</dl>
     <p class="shared-keys hint">${more}</p>
-    <p class="pin-note">${pinNote(cell)} <${Arithmetic} ...${{ cell, at }} /></p>
-    <div class="top-keys">${at && html`<${Most} at=${at} numbers=${shown.numbers} />`}</div>
+    <p class="pin-note">${pinNote(cell)} <${Arithmetic} cell=${cell} at=${at} /></p>
+    <div class="top-keys">${at && html`<${MostRead} at=${at} numbers=${numbers} />`}</div>
     <p class="hint for-keys" id=${keys}>${say("Keyboard: in the large picture, arrow keys move from cell to cell, Home and End to the ends of a row; Enter pins the cell, Shift and Enter its row, Esc lets go. Click a row's label to pin the row.")}</p>
     <p class="unseen said" role="status" aria-live="polite">${cell.said}</p>
   </div>`;

@@ -23,12 +23,13 @@ const DASHES = ["solid", "dot", "dash"]; // heads beyond the colours
 
 /** @typedef {{ head: number, from: number, to: number, weight: number }} HeadLine */
 
-const answers = (/** @type {any} */ { kind, heads }) =>
+/** @type {(asked: { kind: import("./types").KindAsked, heads: import("./types").NumbersAsked[] }) => Promise<[import("./types").Columns, import("../../web/head_numbers.js").HeadNumbers[]]>} */
+const answers = ({ kind, heads }) =>
   Promise.all([askOnce("columns", kind), Promise.all(heads.map(numbersOf))]);
 
 // The strongest lines of all heads. query: null for those of all queries; key: the other token of a pair, if one is
 // chosen: then however small.
-/** @type {(heads: any[], names: string[][], query: number | null, key: number | null, threshold: number) => HeadLine[]} */
+/** @type {(heads: import("./lines.js").Weights[], names: string[][], query: number | null, key: number | null, threshold: number) => HeadLine[]} */
 export const linesOfHeads = (heads, names, query, key, threshold) =>
   heads
     .flatMap((numbers, head) =>
@@ -72,6 +73,7 @@ const drawn = (columns, lines, count, query) => {
 };
 
 // weights: of each head, where a pair of tokens is chosen.
+/** @param {{ at: import("./types").ShownHead, count: number, weights: number[] | null }} props */
 const Legend = ({ at, count, weights }) => {
   const one = (/** @type {number} */ head) => {
     const of = { stack: at.stack, kind: at.kind, layer: at.layer, head };
@@ -84,7 +86,7 @@ const Legend = ({ at, count, weights }) => {
 };
 
 // part: of the view; cell: see useCell; at: the chosen head, all of whose layer are shown.
-/** @type {(props: { part: import("../../web/part.js").Part, cell: any, at: any }) => any} */
+/** @param {import("./types").LinesProps} props */
 export const HeadLines = ({ part, cell, at }) => {
   const { n_heads: count } = page.run;
   const { threshold } = fields;
@@ -112,7 +114,7 @@ export const HeadLines = ({ part, cell, at }) => {
     };
   }, [answer, threshold, query, key, page.dark, off.join()]);
   const lines = shown?.lines ?? [];
-  const cells = ({ head, from, to, weight }) => {
+  const cells = (/** @type {HeadLine} */ { head, from, to, weight }) => {
     const [queries, read] = shown?.labels ?? [[], []];
     const number = numeral(weight.toFixed(4));
     return [String(head), `${from} ${queries[from]}`, `${to} ${read[to]}`, number];
@@ -128,7 +130,7 @@ export const HeadLines = ({ part, cell, at }) => {
     value: (/** @type {number} */ line, /** @type {number} */ column) => cells(lines[line])[column],
     corner: say("line"),
   };
-  const pick = ({ points: [{ x, y }] }) => {
+  const pick = (/** @type {import("../../web/types").Pointed} */ { points: [{ x, y }] }) => {
     if (x !== 0) return;
     const token = cell.tokenOf(stack, Math.round(y));
     setQuery(sameToken(page.query, token) ? null : token);

@@ -15,14 +15,24 @@ import { Figure } from "../../web/figure.js";
 
 const FIRST_ROWS = 24;
 
+/**
+ * @typedef {import("./types").Metric} Metric
+ * @typedef {import("./types").Metrics} Metrics
+ * @typedef {import("./types").MeasuredHead} MeasuredHead
+ * @typedef {import("./types").KindAsked} KindAsked
+ */
+
+/** @type {(metric: { title: string, unit: string }) => string} */
 const titleOf = ({ title, unit }) => (unit ? `${title} (${unit})` : title);
+/** @type {(value: number | null, metric: Metric) => string} */
 const number = (value, { unit }) => (value === null ? "–" : numeral(value.toFixed(unit ? 2 : 3)));
 
 // ---- the table ----
 
 // by: what the table is sorted by.
+/** @param {{ metrics: Metric[], by: string }} props */
 const Titles = ({ metrics, by }) => {
-  const sort = (name) => {
+  const sort = (/** @type {string} */ name) => {
     const first = ["head", "label"].includes(name) ? "up" : "down";
     const other = fields.order === "up" ? "down" : "up";
     Object.assign(fields, { order: by === name ? other : first, sort: name });
@@ -33,7 +43,7 @@ const Titles = ({ metrics, by }) => {
     ["label", say("Label")],
   ];
   const down = fields.order === "down";
-  const column = ([name, title]) => html`<th scope="col"
+  const column = (/** @type {string[]} */ [name, title]) => html`<th scope="col"
     aria-sort=${by === name ? (down ? "descending" : "ascending") : "none"}>
     <button type="button" data-by=${name} onClick=${() => sort(name)}>${title}${
       by === name && html`<span class="arrow" aria-hidden="true">${down ? " ▼" : " ▲"}</span>`
@@ -43,6 +53,7 @@ const Titles = ({ metrics, by }) => {
 };
 
 // The cells of a row; values(metric): its number in the metric's column.
+/** @type {(metrics: Metric[], by: string, values: (metric: Metric) => number | null) => any} */
 const cells = (metrics, by, values) =>
   metrics.map(
     (metric) =>
@@ -50,10 +61,12 @@ const cells = (metrics, by, values) =>
   );
 // even: a uniform head's numbers in each layer; where the layers' masks differ, so do they, and those of the
 // chosen head's layer are shown.
+/** @param {{ metrics: Metric[], by: string, even: Metrics["even"] }} props */
 const Baselines = ({ metrics, by, even }) => {
   const layer = even[page.head?.layer] ? page.head.layer : 0;
   const differ = new Set(even.map((one) => JSON.stringify(one))).size > 1;
   const uniform = differ ? say("a uniform head, layer {layer}", { layer }) : say("a uniform head");
+  /** @type {(title: string, values: (metric: Metric) => number | null) => any} */
   const line = (title, values) => html`<tr><th scope="row">${title}</th>
     ${cells(metrics, by, values)}<td class="label"></td></tr>`;
   return html`<tbody class="baselines">
@@ -63,14 +76,15 @@ const Baselines = ({ metrics, by, even }) => {
   </tbody>`;
 };
 
-const HeadRow = ({ one, metrics, by, of: { stack, kind } }) => {
-  const { layer, head, label } = one;
+/** @param {{ measured: MeasuredHead, metrics: Metric[], by: string, of: KindAsked }} props */
+const HeadRow = ({ measured, metrics, by, of: { stack, kind } }) => {
+  const { layer, head, label } = measured;
   const chosen = page.head?.layer === layer && page.head.head === head;
   const choose = () => {
     setHead({ stack, kind, layer, head });
     looked.value += 1; // the picture is above the table, on a small screen far above; the focus stays
   };
-  const key = html`<${Token} label=${one.key_label} /><small>${` ${say("at {place}", { place: one.key })}`}</small>`;
+  const key = html`<${Token} label=${measured.key_label} /><small>${` ${say("at {place}", { place: measured.key })}`}</small>`;
   const does =
     label === say("reads one token")
       ? sayWith("{title}: {part}", { title: label, part: key })
@@ -79,8 +93,8 @@ const HeadRow = ({ one, metrics, by, of: { stack, kind } }) => {
   return html`<tr class=${chosen ? "chosen" : ""} data-layer=${layer} data-head=${head}
     onClick=${choose}>
     <th scope="row"><button type="button" class="pick" aria-pressed=${String(chosen)}
-      aria-label=${say("Show {head}", { head: headName(one) })}>${headName(one)}</button></th>
-    ${cells(metrics, by, ({ name }) => one.values[name])}
+      aria-label=${say("Show {head}", { head: headName(measured) })}>${headName(measured)}</button></th>
+    ${cells(metrics, by, ({ name }) => measured.values[name])}
     <td class="label">${told}</td>
   </tr>`;
 };
@@ -89,27 +103,31 @@ const HeadRow = ({ one, metrics, by, of: { stack, kind } }) => {
 const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a - b);
 // The heads by "head", "label" or a metric. Missing numbers are last in either order; equal ones keep the
 // network's order.
+/** @type {(heads: MeasuredHead[], by: string) => MeasuredHead[]} */
 const sorted = (heads, by) => {
   const down = fields.order === "down";
   if (by === "head") return down ? [...heads].reverse() : heads;
-  const value = (one) => (by === "label" ? one.label : one.values[by]);
+  const value = (/** @type {MeasuredHead} */ { label, values }) =>
+    by === "label" ? label : values[by];
   const sign = down ? -1 : 1;
   const has = heads.filter((one) => value(one) !== null);
   const lacks = heads.filter((one) => value(one) === null);
   return [...has.sort((a, b) => sign * compare(value(a), value(b))), ...lacks];
 };
 
+/** @param {{ found: Metrics, of: KindAsked, by: string }} props */
 const Table = ({ found: { metrics, heads, even }, of, by }) => {
   const [all, showAll] = useState(false);
   const shown = sorted(heads, by).slice(0, all ? heads.length : FIRST_ROWS);
   return html`<div class="wide ranking-wide" tabindex="0" role="region"
       aria-label=${say("What each head does, in numbers")}>
       <table class="ranking-table">
-        <${Titles} ...${{ metrics, by }} />
-        <${Baselines} ...${{ metrics, by, even }} />
+        <${Titles} metrics=${metrics} by=${by} />
+        <${Baselines} metrics=${metrics} by=${by} even=${even} />
         <tbody class="rows">${shown.map(
-          (one) =>
-            html`<${HeadRow} key=${`${one.layer}.${one.head}`} ...${{ one, metrics, by, of }} />`,
+          (measured) =>
+            html`<${HeadRow} key=${`${measured.layer}.${measured.head}`} measured=${measured}
+              metrics=${metrics} by=${by} of=${of} />`,
         )}</tbody>
       </table>
     </div>
@@ -121,6 +139,7 @@ const Table = ({ found: { metrics, heads, even }, of, by }) => {
 
 // ---- words ----
 
+/** @type {(found: Metrics, kind: string) => string} */
 const introduction = ({ heads, n_rows: rows, n_left_out: out, n_repeats: repeats }, kind) =>
   [
     say("Heads: {count}; with a label: {labelled}; rows of this text: {rows}.", {
@@ -150,6 +169,7 @@ const introduction = ({ heads, n_rows: rows, n_left_out: out, n_repeats: repeats
     .join(" ");
 
 // The definitions of the metrics, and their baselines.
+/** @param {{ found: Metrics }} props */
 const Definitions = ({ found: { metrics, rule, n_shuffles: times } }) => {
   const terms = [
     ...metrics.map((metric) => [titleOf(metric), `${metric.definition}.`]),
@@ -176,12 +196,14 @@ const Definitions = ({ found: { metrics, rule, n_shuffles: times } }) => {
   </div>`;
 };
 
+/** @type {(data: KindAsked & { metric: string }) => Promise<import("./types").MetricMap>} */
 const metricMap = (data) => askOnce("metric_map", data);
+/** @param {{ part: import("../../web/part.js").Part, of: KindAsked, found: Metrics, by: string }} props */
 const MetricMap = ({ part, of, found: { metrics }, by }) => {
   const metric = (metrics.find(({ name }) => name === by) ?? metrics[0]).name;
   const { answer, asked } = useAnswer(part, metricMap, { ...of, metric });
-  const { title, unit } = metrics.find(({ name }) => name === asked?.metric) ?? {};
-  const says = title ? titleOf({ title, unit }) : say("One metric of every head");
+  const shown = metrics.find(({ name }) => name === asked?.metric);
+  const says = shown ? titleOf(shown) : say("One metric of every head");
   return html`<div class="ranking-map">
     <h4 class="map-title">${says}</h4>
     <${Figure} part=${part} name="metric_map" class="metric-map" figure=${answer?.figure}
@@ -198,10 +220,10 @@ const Ranking = () => {
     ${
       found &&
       html`<p class="ranking-intro">${introduction(found, of.kind)}</p>
-        <${Table} ...${{ found, of, by }} />
+        <${Table} found=${found} of=${of} by=${by} />
         <div class="ranking-words">
           <${Definitions} found=${found} />
-          <${MetricMap} ...${{ part, of, found, by }} />
+          <${MetricMap} part=${part} of=${of} found=${found} by=${by} />
         </div>`
     }
   </div>`;

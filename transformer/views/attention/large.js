@@ -24,13 +24,20 @@ const TOOLS_SHOW = window.matchMedia("(hover: none)"); // always: they are above
 const TOOLS_PX = 34;
 
 export const isHeatmap = () => !["lines", "alignment"].includes(fields.picture);
+/** @type {(picture: string, kind: string) => boolean} */
 export const isOffered = (picture, kind) => picture !== "alignment" || kind === "cross";
+
+/**
+ * @typedef {import("./types").ShownHead} ShownHead
+ * @typedef {import("../../web/part.js").Part} Part
+ */
 
 // How often the large picture was asked to be brought into sight.
 export const looked = signal(0);
 
 // ---- words ----
 
+/** @type {(at: ShownHead) => string} */
 const titleOf = (at) => {
   const { stage: shown, depth, picture, over_heads: over } = fields;
   const { layer } = at;
@@ -38,6 +45,7 @@ const titleOf = (at) => {
   const last = depth === "all" ? at.n_layers - 1 : layer;
   const layers =
     last === 0 ? say("layer {layer}", { layer: 0 }) : say("layers 0 to {last}", { last });
+  /** @type {Record<string, string>} */
   const whose = {
     head: headName(at),
     layer: say("the mean of the heads of layer {layer}", { layer }),
@@ -47,18 +55,21 @@ const titleOf = (at) => {
   const how = shownAs(at);
   const heads = say(fieldsOf("attention").which.options[how] ?? "");
   const averaged = depth === "all" ? say("all layers") : say("layer {layer}", { layer });
-  const [first, stage] = {
+  /** @type {Record<string, [name: string, stage: string]>} */
+  const words = {
     heatmap: [capital(headName(at)), STAGE_NAMES[shown]],
     lines: [capital(headName(at)), say("lines")],
     alignment: [capital(title), whose[over]],
     mean: [heads, averaged],
     rollout: [heads, layers],
     joint: [heads, layers],
-  }[how];
+  };
+  const [first, stage] = words[how];
   return say("{name}: {attention}, {stage}", { name: first, attention, stage });
 };
 
 // The caption of a picture of several heads.
+/** @type {(picture: string) => string | false} */
 const noteOf = (picture) =>
   picture === "lines"
     ? say("Faint lines show all queries until you choose a token, in the text or here at the left.")
@@ -70,6 +81,7 @@ const STAGES = Object.keys(STAGE_NAMES);
 
 // From scores to weights as one short motion: the scores, those that the mask leaves, and softmax. turn(whether
 // the next stage is on its way).
+/** @param {{ part: Part, turn: (isComing: boolean) => void, hidden: boolean }} props */
 const Motion = ({ part, turn, hidden }) => {
   const ticket = useRef(0);
   const step = () => (fields.stage = STAGES[(STAGES.indexOf(fields.stage) + 1) % STAGES.length]);
@@ -77,7 +89,7 @@ const Motion = ({ part, turn, hidden }) => {
     if (isStill()) return step(); // each press is a step
     const mine = ++ticket.current;
     const root = part.element.current;
-    const isDrawn = (stage) => root.dataset.stage === stage && !root.ariaBusy;
+    const isDrawn = (/** @type {string} */ stage) => root.dataset.stage === stage && !root.ariaBusy;
     for (const stage of STAGES) {
       turn(true);
       fields.stage = stage;
@@ -93,41 +105,46 @@ const Motion = ({ part, turn, hidden }) => {
 
 // ---- a switch for each field ----
 
-// words: {value: other words}; offers(value): whether it can be chosen.
-const FieldSwitch = ({ field, words = {}, offers = Boolean, ...how }) => {
+/** @param {import("./types").FieldSwitchProps} props */
+const FieldSwitch = ({ field, class: look, words = {}, offers = Boolean, hidden, disabled }) => {
   const { title, options } = fieldsOf("attention")[field];
-  const offered = Object.entries(options)
+  /** @type {[string, string][]} */
+  const entries = Object.entries(options);
+  const offered = entries
     .filter(([value]) => offers(value))
     .map(([value, text]) => [value, words[value] ?? say(text)]);
   return html`<${Switch} name=${`attention-${field}`} title=${say(title)} options=${offered}
-    value=${fields[field]} set=${(value) => (fields[field] = value)} data-field=${field}
-    hidden=${offered.length < 2} ...${how} />`;
+    value=${fields[field]} set=${(/** @type {string} */ value) => (fields[field] = value)} data-field=${field}
+    class=${look} hidden=${hidden ?? offered.length < 2} disabled=${disabled} />`;
 };
 // at: the chosen head; motion: a button among them.
+/** @param {{ at: ShownHead, motion: any }} props */
 const Switches = ({ at, motion }) => {
   const { kind, layer } = at;
   const { picture, stage } = fields;
   const [isMore, showMore] = useState(false);
-  const offers = (value) =>
+  const offers = (/** @type {string} */ value) =>
     isOffered(value, kind) && (isMore || value === picture || value !== "flow");
-  const one = (field, look, isShown, more = {}) =>
-    html`<${FieldSwitch} class=${look} hidden=${!isShown} ...${{ field, ...more }} />`;
+  /** @type {(field: string, look: string, isShown: boolean, words?: Record<string, string>) => any} */
+  const one = (field, look, isShown, words = {}) =>
+    html`<${FieldSwitch} field=${field} class=${look} hidden=${!isShown} words=${words}
+      disabled=${["scale", "range"].includes(field) && isGreyed} />`;
   const upTo = combined(at) === "mean" || layer === 0 ? `${layer}` : say("0 to {layer}", { layer });
   const isColoured = isMore && isHeatmap();
-  const disabled = picture === "heatmap" && stage !== "weights";
+  const isGreyed = picture === "heatmap" && stage !== "weights";
   return html`<${FieldSwitch} field="picture" class="pictures" offers=${offers} />
     ${one("stage", "stages", picture === "heatmap")}
     ${motion}
     ${one("which", "combining", picture === "flow" && kind === "self")}
-    ${one("depth", "depths", picture === "flow", { words: { layer: upTo } })}
+    ${one("depth", "depths", picture === "flow", { layer: upTo })}
     ${one("line_heads", "over", picture === "lines")}
     ${one("threshold", "thresholds", picture === "lines")}
     ${one("over_heads", "over", picture === "alignment")}
     ${one("by", "by", picture === "alignment")}
     <button type="button" class="more-button" aria-expanded=${String(isMore)}
       onClick=${() => showMore(!isMore)}>${isMore ? say("Less") : say("More")}</button>
-    ${one("scale", "scales", isColoured, { disabled })}
-    ${one("range", "ranges", isColoured, { disabled })}`;
+    ${one("scale", "scales", isColoured)}
+    ${one("range", "ranges", isColoured)}`;
 };
 
 // ---- all of it ----
@@ -135,6 +152,7 @@ const Switches = ({ at, motion }) => {
 const ablates = views.some(({ name }) => name === "ablation"); // whether the page has such an experiment
 
 // The room for the cells: the rest of the window.
+/** @type {(root: HTMLElement) => (box: HTMLElement) => any} */
 const room = (root) => (box) => {
   const top = root.getBoundingClientRect().top + window.scrollY;
   const above = box.getBoundingClientRect().top - root.getBoundingClientRect().top;
@@ -143,6 +161,7 @@ const room = (root) => (box) => {
   return { side, top: TOOLS_SHOW.matches ? TOOLS_PX : 12, least: LEAST_PX, pan: true };
 };
 
+/** @param {{ view: import("./types").AttentionView }} props */
 export const Large = ({ view: { part, shown, cell } }) => {
   const at = headShown();
   useNumbers(part, shown, at && pictureAsked(at));
@@ -163,8 +182,9 @@ export const Large = ({ view: { part, shown, cell } }) => {
   const label = ofOne && headLabel(at);
   const atlas = knownAtlas(at);
   const place = at.layer * page.run.n_heads + at.head;
-  const meanwhile = atlas && html`<${SmallHead} class="first-head" ...${{ atlas, place }} />`;
-  const motion = html`<${Motion} ...${{ part, turn }} hidden=${picture !== "heatmap"} />`;
+  const meanwhile =
+    atlas && html`<${SmallHead} class="first-head" atlas=${atlas} place=${place} />`;
+  const motion = html`<${Motion} part=${part} turn=${turn} hidden=${picture !== "heatmap"} />`;
   const note = noteOf(picture);
   // Numbers of several heads, which have no scores, are shown until those of the head arrive.
   const isOfHead = picture === "heatmap" && shown.numbers?.scores !== null;
@@ -173,15 +193,16 @@ export const Large = ({ view: { part, shown, cell } }) => {
     <div class="large-head">
       <h3 class="large-title">${title}${label && html`<span class="head-label">${label}</span>`}</h3>
       <span hidden=${!ofOne || !ablates}><${SwitchOff} of=${at} /></span>
-      <${Switches} ...${{ at, motion }} />
+      <${Switches} at=${at} motion=${motion} />
       <p class="picture-note" hidden=${!note}>${note}</p>
     </div>
     ${
       isHeatmap()
         ? html`<div class=${isOff ? "panned off" : "panned"}><${Heatmap} key=${shown.refusals} numbers=${shown.numbers} lit=${cell.lit()}
-            keys="attention-keys" room=${room(part.element.current)} ...${cell.moves}
-            ...${{ part, meanwhile, look, title }} /></div>`
-        : html`<${ofLayer ? HeadLines : Lines} ...${{ part, cell, at }} />`
+            keys="attention-keys" room=${room(part.element.current)} part=${part}
+            over=${cell.moves.over} pin=${cell.moves.pin} start=${cell.moves.start}
+            meanwhile=${meanwhile} look=${look} title=${title} /></div>`
+        : html`<${ofLayer ? HeadLines : Lines} part=${part} cell=${cell} at=${at} />`
     }
   </div>`;
 };

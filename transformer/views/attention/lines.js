@@ -21,6 +21,7 @@ const MOST_SPOKEN = 12;
 
 /**
  * @typedef {import("../../web/head_numbers.js").HeadNumbers} HeadNumbers
+ * @typedef {Pick<HeadNumbers, "weights" | "allowed">} Weights
  * @typedef {[number, number, number]} Link places at the left and at the right, weight
  * @typedef {[number, number, string]} Reading the same places (−1: none), and what their hover labels say
  */
@@ -30,7 +31,7 @@ const reading = (from, to, weight, digits) =>
   say("{from} reads {to}, {weight}", { from, to, weight: numeral(weight.toFixed(digits)) });
 
 // Of a head: the weights that are large enough, the strongest first. query: null for those of all.
-/** @type {(numbers: HeadNumbers, names: string[][], query: number | null, threshold: number) => {links: Link[], readings: Reading[]}} */
+/** @type {(numbers: Weights, names: string[][], query: number | null, threshold: number) => {links: Link[], readings: Reading[]}} */
 export const linesOfQueries = (numbers, [queries, keys], query, threshold) => {
   const { weights, allowed } = numbers;
   const least = Math.fround(threshold);
@@ -85,7 +86,12 @@ export const linked = (
   query = null,
 ) => {
   const { strokes, colours } = layout.meta;
-  const lines = strokes[query === null ? "all" : "one"].map((one) => ({ ...one, x: [], y: [] }));
+  /** @type {any[]} */
+  const lines = strokes[query === null ? "all" : "one"].map((/** @type {any} */ one) => ({
+    ...one,
+    x: [],
+    y: [],
+  }));
   const text = [...right.text];
   for (const [from, to, weight] of links) {
     const { x, y } = lines[Math.min(lines.length - 1, Math.floor(weight * lines.length))];
@@ -96,10 +102,12 @@ export const linked = (
   const sides = [left, { ...right, text }].map((side, at) => {
     const places = new Set(links.map((link) => link[at]));
     if (at === 0 && query !== null) places.add(query);
-    const colour = (name) => side.y.map((place) => colours[places.has(place) ? name : "unlinked"]);
+    const colour = (/** @type {string} */ name) =>
+      side.y.map((/** @type {number} */ place) => colours[places.has(place) ? name : "unlinked"]);
     /** @type {Record<number, string[]>} */
     const said = {};
-    for (const one of readings) (said[one[at]] ??= []).push(one[2]);
+    for (const one of readings) (said[Number(one[at])] ??= []).push(one[2]);
+    /** @type {(name: string, place: number) => string} */
     const named = (name, place) =>
       [name, ...(said[place] ?? []).slice(0, MOST_READINGS)].join("<br>");
     return {
@@ -115,7 +123,7 @@ export const linked = (
 const ABOVE_PX = 280; // the tabs and the controls
 const LEAST_ROW_PX = 16;
 // All rows in the window, as far as they can be read.
-/** @type {(figure: any) => void} */
+/** @type {(figure: import("../../web/types").Figure) => void} */
 export const inWindow = ({ layout }) => {
   const { range } = layout.yaxis;
   const { t: above = 0, b: below = 0 } = layout.margin;
@@ -125,9 +133,11 @@ export const inWindow = ({ layout }) => {
 
 // ---- as a component ----
 
+/** @type {(asked: { kind: import("./types").KindAsked, numbers: import("./types").NumbersAsked }) => Promise<[import("./types").Columns, HeadNumbers]>} */
 const answers = ({ kind, numbers }) => Promise.all([askOnce("columns", kind), numbersOf(numbers)]);
 
 // part: of the view; cell: see useCell; at: the chosen head.
+/** @param {import("./types").LinesProps} props */
 export const Lines = ({ part, cell, at }) => {
   const { picture, by, threshold } = fields;
   const isAlignment = picture === "alignment";
@@ -137,7 +147,7 @@ export const Lines = ({ part, cell, at }) => {
   const shown = useMemo(() => {
     const columns = answer?.[0][picture];
     if (!columns) return null;
-    const names = columns.data.map(({ customdata }) => customdata);
+    const names = columns.data.map((/** @type {any} */ { customdata }) => customdata);
     const lines = isAlignment
       ? linesOfAlignment(answer[1], names, by)
       : linesOfQueries(answer[1], names, query, Number(threshold));
@@ -163,13 +173,13 @@ export const Lines = ({ part, cell, at }) => {
   const table = links.length > 0 && {
     rows: links.slice(0, MOST_ROWS).map((_, place) => String(place)),
     columns: [...heads, say("weight")],
-    value: (line, column) => {
+    value: (/** @type {number} */ line, /** @type {number} */ column) => {
       const { from, to, weight } = links[line];
       return [from, to, numeral(weight.toFixed(4))][column];
     },
     corner: say("line"),
   };
-  const pick = ({ points: [{ x, y }] }) => {
+  const pick = (/** @type {import("../../web/types").Pointed} */ { points: [{ x, y }] }) => {
     if (isAlignment || x !== 0) return;
     const token = cell.tokenOf(at.stack, y);
     setQuery(sameToken(page.query, token) ? null : token);

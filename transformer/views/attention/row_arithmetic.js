@@ -8,8 +8,9 @@ import { shortenLabels, thinLabels } from "../../web/labels.js";
  * @typedef {Float32Array | Uint8Array | number[]} Numbers
  * @typedef {{q: Numbers, keys: Numbers, values: Numbers, allowed: Numbers, score_size: number,
  *   bias: Numbers | null, cap: number | null}} Row
- * @typedef {{dots: number[], scores: number[], largest: number, exps: number[], total: number,
- *   weights: number[], output: number[]}} Steps
+ * @typedef {Row & { keys: Float32Array, historical: boolean }} NetworkRow
+ * @typedef {import("./types").RowSteps} Steps
+ * @typedef {{ name: string, first: string[], vector: ArrayLike<number> }} Line of the table
  */
 
 // q (D), keys and values (keys x D, flat; of values a saved page has dimension 0 alone), allowed (keys), score_size (scores are divided by its
@@ -64,7 +65,7 @@ const productsText = (left, right, digits) => {
 // The number whose root divides scores: as far as it is not rounding.
 /** @type {(size: number) => string} */
 export const rootOf = (size) => `√${numeral(String(Number(size.toPrecision(6))))}`;
-/** @type {(row: any) => string} */
+/** @type {(row: NetworkRow) => string} */
 const dividedBy = ({ score_size: divisor, q, historical }) => {
   if (divisor === q.length) return say("Divided by the root of the head's size:");
   return historical
@@ -73,7 +74,7 @@ const dividedBy = ({ score_size: divisor, q, historical }) => {
 };
 
 // The steps from the query and one key to its weight and the output, [[words, reckoning], ...].
-/** @type {(row: any, sums: Steps, key: number) => [string, string][]} */
+/** @type {(row: NetworkRow, sums: Steps, key: number) => [string, string][]} */
 export const stepsOf = (row, sums, key) => {
   const size = row.q.length;
   const ofKey = row.keys.subarray(key * size, (key + 1) * size);
@@ -140,10 +141,10 @@ const NARROW_PX = 640;
 
 // The picture's numbers as one table: q, each key with its score and weight, and the output. row: the
 // server's answer; sums: see workOutRow.
-/** @type {(of: any) => any} */
+/** @type {(of: import("./types").WorkedRow) => import("../../web/figure.js").Table} */
 export const tableOfRow = ({ row, sums }) => {
   const size = row.q.length;
-  /** @type {(label: string, key: number) => any} */
+  /** @type {(label: string, key: number) => Line} */
   const ofKey = (label, key) => ({
     name: say("key {key} {label}", { key, label }),
     first: [
@@ -154,6 +155,7 @@ export const tableOfRow = ({ row, sums }) => {
     ],
     vector: row.keys.subarray(key * size, (key + 1) * size),
   });
+  /** @type {Line[]} */
   const lines = [
     {
       name: say("q, query {query} {label}", { query: row.query, label: row.query_label }),
@@ -163,7 +165,7 @@ export const tableOfRow = ({ row, sums }) => {
     ...row.key_labels.map(ofKey),
     { name: say("output"), first: ["", ""], vector: sums.output },
   ];
-  /** @type {(line: any, column: number) => string} */
+  /** @type {(line: Line, column: number) => string} */
   const valueOf = ({ first, vector }, column) =>
     first[column] ?? numeral(vector[column - first.length].toFixed(4));
   return {
@@ -179,7 +181,7 @@ export const tableOfRow = ({ row, sums }) => {
 };
 
 // Titles are in the page; on a phone the scores are only in the table.
-/** @type {(width: number) => (figure: any) => void} */
+/** @type {(width: number) => (figure: import("../../web/types").Figure) => void} */
 export const fitToWidth =
   (width) =>
   ({ layout, data }) => {

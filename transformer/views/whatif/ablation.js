@@ -172,14 +172,15 @@ const Grid = ({ kind: { stack, kind, n_layers: layers }, chosen, toggle, colours
 // What heads of this kind do, with those that do it: "← reads the previous token: 3·4, 4·4".
 /** @param {{ kind: import("../../web/store.js").Kind }} props */
 const HeadsByLabel = ({ kind }) => {
-  /** @type {Map<string, { sign: string, heads: string[] }>} */
+  /** @type {Map<string, { sign: string | null, heads: string[] }>} */
   const groups = new Map();
   for (const { layer, head, label, sign } of knownHeads(kindAsked(kind)) ?? []) {
+    if (!label) continue;
     const group = groups.get(label) ?? { sign, heads: /** @type {string[]} */ ([]) };
-    if (label) groups.set(label, group);
+    groups.set(label, group);
     group.heads.push(`${layer}·${head}`);
   }
-  /** @type {(group: [string, { sign: string, heads: string[] }]) => any} */
+  /** @type {(group: [string, { sign: string | null, heads: string[] }]) => any} */
   const line = ([label, { sign, heads }]) =>
     html`<li><span class="sign" aria-hidden="true">${sign}</span>${say("{title}: {part}", { title: label, part: sayList(heads) })}</li>`;
   return html`<ul class="heads-by-label">${[...groups].map(line)}</ul>`;
