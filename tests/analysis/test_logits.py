@@ -161,7 +161,7 @@ def test_the_map_and_the_sentence_hold_the_parts_and_sum_to_the_logit():
     assert (trace.zmin, trace.zmax) == (-3.0, 3.0)
     assert sentence(FOUND) == (
         "Of the logit 5.50, layer 1, head 0 adds most: +3.00. Next comes the feed-forward of "
-        "layer 0 with +2.00. What lowers it most is layer 0, head 1: -1.00."
+        "layer 0 with +2.00. The largest reduction comes from layer 0, head 1: -1.00."
     )
 
 

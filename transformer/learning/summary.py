@@ -52,7 +52,7 @@ def _fall(record: Record, first: int, last: int) -> Iterator[str]:
     rise = 0.0 if before is None else (after.score or 0.0) - (before.score or 0.0)
     if before is not None and rise >= FORMED:
         yield say(
-            "Meanwhile {head} formed: {measure} {low_score} → {high_score}.",
+            "During these steps, {head} formed: {measure} {low_score} → {high_score}.",
             head=head_words(after), measure=say(record.plan.exercise.reads),
             low_score=numeral(before.score or 0.0, ".2f"), high_score=numeral(after.score, ".2f"),
         )  # fmt: skip

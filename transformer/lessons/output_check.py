@@ -249,12 +249,12 @@ class OutputCheck(Check):
         has, lacks = self.intact.get("has", ""), self.intact.get("lacks", "")
         if has and not holds(said, has):
             yield say(
-                "Already the whole network says “{text}”, without “{words}”: nothing can be lost.",
+                "Even the whole network says “{text}”, without “{words}”: nothing to lose.",
                 text=said, words=shown(has),
             )  # fmt: skip
         if lacks and holds(said, lacks):
             yield say(
-                "Already the whole network says “{text}”: that is not due to the change.",
+                "The whole network also says “{text}”: that is not due to the change.",
                 text=said,
             )
         request = replace(run.request, interventions=())

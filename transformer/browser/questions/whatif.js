@@ -218,7 +218,7 @@ const contributionSays = ({ model }, parts) => {
     },
   );
   if (least.adds >= 0) return start;
-  return `${start} ${say("What lowers it most is {least}: {takes}.", { least: least.name, takes: signed(least.adds, 2) })}`;
+  return `${start} ${say("The largest reduction comes from {least}: {takes}.", { least: least.name, takes: signed(least.adds, 2) })}`;
 };
 
 export const answers = {

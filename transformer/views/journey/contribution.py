@@ -112,7 +112,7 @@ def sentence(found: LogitContribution) -> str:
     )
     if takes < 0:
         said += " " + say(
-            "What lowers it most is {least}: {takes}.", least=least, takes=numeral(takes, "+.2f")
+            "The largest reduction comes from {least}: {takes}.", least=least, takes=numeral(takes, "+.2f")
         )
     return said
 

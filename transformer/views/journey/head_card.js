@@ -153,12 +153,12 @@ export const Adds = ({ answer, at }) => {
           values,
         )
       : sayWith(
-          "This feed-forward adds {amount} to {word}; most is added by {part}: {most}.",
+          "This feed-forward adds {amount} to {word}; {part} adds most: {most}.",
           values,
         );
   return amount > other.amount
     ? sayWith("It adds more to {word} than any other part: {amount} (the next one {most}).", values)
-    : sayWith("To {word} it adds {amount}; most is added by {part}: {most}.", values);
+    : sayWith("It adds {amount} to {word}; {part} adds most: {most}.", values);
 };
 
 const NOTHING = continued([], 0);

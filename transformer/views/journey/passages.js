@@ -30,8 +30,8 @@ export const Passages = ({ part, at }) => {
         ? say("This model's heads have not been measured over many texts.")
         : found &&
           sayN(
-            "{does}: most in these, of {n} text",
-            "{does}: most in these, of {n} texts",
+            "{does}: strongest in these passages, from {n} text",
+            "{does}: strongest in these passages, from {n} texts",
             found.n_texts,
             { does: capital(found.label ?? found.title) },
           )

@@ -36,7 +36,7 @@ const Rotary = () => {
   const picture = (name, height) =>
     html`${says(name)}<${Figure} part=${part} name=${name} figure=${answer?.[name]} height=${height} />`;
   return html`<div class="rotary" hidden=${!page.run?.is_rotary} ...${part.attributes({ run: of?.run, pair: of?.pair })}>
-    <p>${say("This network adds no positions to its tokens. Instead each head rotates its queries and keys: feature i and feature i + half are a point in a plane, which is rotated by the token's position times the pair's own speed. Rotating two tokens equally leaves their score unchanged: it depends on their distance, and on nothing else of their positions.")}</p>
+    <p>${say("This network adds no positions to its tokens. Instead each head rotates its queries and keys: feature i and feature i + half are a point in a plane, which is rotated by the token's position times the pair's own speed. Rotating two tokens equally leaves their score unchanged: it depends only on the distance between them.")}</p>
     <h3>${say("By what angle, token by pair")}</h3>
     ${picture("angles", 356)}
     <div class="positions-head">
