@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from transformer.analysis.ablation import intact_ids, next_token
@@ -38,7 +39,8 @@ class OutputCheck(Check):
     """Conditions on a run, all of which must hold.
 
     Of its request. model: a prefix of the model's name, of the step's state unless it is given.
-    text, begins, ends, other_than: words that the text holds, begins with, ends in, lacks. changes:
+    text, begins, ends, other_than: words that the text holds, but not within a name, begins with,
+    ends in, lacks. changes:
     {text, by}: it is that text with its words in another "order", with more of them behind a
     "mask", or with one other "word". method: greedy, sample or beam. forced: a token was replaced
     by another. tokens: how many are written at least, unless the text ends by itself.
@@ -51,7 +53,8 @@ class OutputCheck(Check):
     feed-forwards switched off, cells forbidden, rows patched.
 
     Of what it says: the generated text, or the tokens found for [MASK]. has, lacks: whole words,
-    "*" for any word, "a/b" for either; or "^a", with which it begins. changed: the whole network
+    "*" for any word, "a/b" for either, "!a/b" for any but these; or "^a", with which it begins.
+    changed: the whole network
     writes another text. next: its likeliest next token is the "same", an "other" one, or another
     "name". intact: {has, lacks, numbers} of the whole network on the same request. numbers:
     measures with their arguments, each with `above` or `below`, the least or largest right number.
@@ -115,7 +118,12 @@ class OutputCheck(Check):
                 "The shown model is {got}; this step is about {model}.",
                 got=run.model, model=self.model,
             )  # fmt: skip
-        if not holds(text, self.text):
+        if not _match(text, self.text, names=False):
+            if other_sense := _match(text, re.sub(r"![\w/]+", "*", self.text)):
+                yield say(
+                    "In “{words}” it is a name, or means something else; take another text.",
+                    words=other_sense,
+                )  # fmt: skip
             yield say("The text has to hold “{text}”.", text=shown(self.text))
         if words_of(text)[: len(words_of(self.begins))] != words_of(self.begins):
             yield say("The text has to begin with “{text}”.", text=self.begins)
@@ -290,7 +298,7 @@ WRONG_NEXT = {
 
 # ---- whole words ----
 
-_WORD = re.compile(r"\[mask\]|\w+")
+_WORD = re.compile(r"\[mask\]|\w+", re.IGNORECASE)
 
 
 def words_of(text: str) -> list[str]:
@@ -299,34 +307,48 @@ def words_of(text: str) -> list[str]:
 
 
 def holds(text: str, phrase: str) -> bool:
-    """Whether these words follow each other in a text; "*": any word, "a/b": either, "^a": the
-    text begins with it."""
-    return not phrase or bool(_match(text, phrase))
+    """Whether these words follow each other in a text; "*": any word, "a/b": either, "!a/b": any
+    but these, all within a sentence; "^a": the text begins with it."""
+    return bool(_match(text, phrase))
 
 
-def _match(text: str, phrase: str) -> str:
-    """The words of the text that a phrase matches, or ""."""
+def _match(text: str, phrase: str, names: bool = True) -> str:
+    """The words of the text that a phrase matches, or ""; "…" for an empty phrase. names: whether
+    the words of a name count, too, such as "Green Street" for "green"."""
+    if not phrase:
+        return "…"
     if phrase.startswith("^"):
         return phrase[1:] if text.strip().startswith(phrase[1:]) else ""
-    words = words_of(text)
-    wanted = [part if part == "*" else part.casefold().split("/") for part in _parts(phrase)]
+    wanted = re.findall(r"\[mask\]|\*|!?[\w/]+", phrase.casefold())
     if not wanted:  # signs alone
         return phrase if phrase in text else ""
-    for start in range(len(words) - len(wanted) + 1):
-        part = words[start : start + len(wanted)]
-        pairs = zip(part, wanted, strict=True)
-        if all(options == "*" or word in options for word, options in pairs):
-            return " ".join(part)
+    is_pattern = any(part[0] in "*!" for part in wanted)
+    for sentence in re.split(r"[.!?;:]\s", text) if is_pattern else [text]:
+        words = re.findall(_WORD, sentence)
+        for start in range(len(words) - len(wanted) + 1):
+            end = start + len(wanted)
+            if all(map(_fits, words[start:end], wanted)) and (
+                names or not is_pattern or not _has_name(words[start:end])
+            ):
+                return " ".join(words[start:end])
     return ""
 
 
-def _parts(phrase: str) -> list[str]:
-    return re.findall(r"\[mask\]|\*|[\w/]+", phrase.casefold())
+def _fits(word: str, part: str) -> bool:
+    is_in = word.casefold() in part.lstrip("!").split("/")
+    return part == "*" or is_in is not part.startswith("!")
+
+
+def _has_name(words: Sequence[str]) -> bool:
+    """Whether two words in a row have a capital letter, such as "Green Street", not counting the
+    first, which may begin a sentence."""
+    return any(word.istitle() and following.istitle() for word, following in pairwise(words[1:]))
 
 
 def shown(phrase: str) -> str:
     """A phrase as a visitor reads it: the first of the alternatives, "…" for any word."""
-    return re.sub(r"(\w)/[\w/]+", r"\1", phrase).replace("*", "…").lstrip("^").strip()
+    words = re.sub(r"![\w/]+|\*", "…", phrase)
+    return re.sub(r"(\w)/[\w/]+", r"\1", words).lstrip("^").strip()
 
 
 def _is_changed(text: str, original: str, by: str) -> bool:

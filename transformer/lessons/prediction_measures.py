@@ -73,7 +73,7 @@ def candidate(context: GradingContext, token: int, text: str) -> float:
 def completion(context: GradingContext) -> float:
     """The probability of all next tokens that continue the last, unfinished word of the given text
     as a name that the text has before; 0 without such a name. A name has a capital letter, also
-    within a sentence, or else is no frequent word."""
+    within a sentence, or else is no frequent word. "the Park" and "Sunday" are none."""
     run, tokenizer = context.run, context.models.model(context.run.model).tokenizer
     _, start = _last_word(run.request.text)
     names = {
@@ -90,13 +90,24 @@ def completion(context: GradingContext) -> float:
     return float(probabilities[torch.tensor(continues)].sum())
 
 
+_OF_CALENDAR = frozenset({
+    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "January",
+    "February", "March", "July", "September", "October", "November", "December", "Christmas",
+    "Easter", "Halloween",
+})  # fmt: skip
+# "the Park", "a Big Red Ball": the words after it are no names.
+_DETERMINED = re.compile(r"\b(?:[Tt]he|[Aa]n?|[Mm]y|[Yy]our|[Hh]is|[Hh]er|[Oo]ur)(?: [A-Z]\w*)* $")
+
+
 def _names(text: str, tokenizer: Tokenizer) -> set[str]:
-    """Words with a capital letter, within a sentence or else no single token in small letters."""
+    """Words with a capital letter, within a sentence or else no single token in small letters;
+    neither of the calendar nor after an article."""
     names = set()
-    for match in re.finditer(r"\w+", text):
-        word, before = match[0], text[: match.start()].rstrip()
-        is_within = before[-1:] not in ("", *'.!?"“”')
-        if word[0].isupper() and (is_within or len(tokenizer.encode(f" {word.lower()}")) > 1):
+    for match in re.finditer(r"[A-Z]\w*", text):
+        word, before = match[0], text[: match.start()]
+        is_within = before.rstrip()[-1:] not in ("", *'.!?"“”')
+        is_name = is_within or len(tokenizer.encode(f" {word.lower()}")) > 1
+        if is_name and word not in _OF_CALENDAR and not _DETERMINED.search(before):
             names.add(word)
     return names
 
