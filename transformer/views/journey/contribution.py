@@ -112,7 +112,9 @@ def sentence(found: LogitContribution) -> str:
     )
     if takes < 0:
         said += " " + say(
-            "The largest reduction comes from {least}: {takes}.", least=least, takes=numeral(takes, "+.2f")
+            "The largest reduction comes from {least}: {takes}.",
+            least=least,
+            takes=numeral(takes, "+.2f"),
         )
     return said
 

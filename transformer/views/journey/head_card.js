@@ -152,10 +152,7 @@ export const Adds = ({ answer, at }) => {
           "This feed-forward adds more to {word} than any other part: {amount} (the next one {most}).",
           values,
         )
-      : sayWith(
-          "This feed-forward adds {amount} to {word}; {part} adds most: {most}.",
-          values,
-        );
+      : sayWith("This feed-forward adds {amount} to {word}; {part} adds most: {most}.", values);
   return amount > other.amount
     ? sayWith("It adds more to {word} than any other part: {amount} (the next one {most}).", values)
     : sayWith("It adds {amount} to {word}; {part} adds most: {most}.", values);
