@@ -90,8 +90,9 @@ def test_the_journey_is_saved_as_the_browser_paints_it(still):
     written = {letters.text for letters in drawing.iter(f"{SVG}text")}
     labels = page.locator("#tokens .token:not(.special) bdi").all_inner_texts()
     words = {label.lstrip("␣⏎ \n") for label in labels} - {""}
+    title = page.locator(".next-words h2").inner_text()
     assert len(words) > 3
-    assert words | {page.locator(".next-words h2").inner_text()} <= written
+    assert words | {title} <= written
     assert not drawing.findall(f".//{SVG}foreignObject")  # other programs show none
     assert not re.search(r"color\(|oklab|var\(", text)
     image = Image.open(saved(still, "[data-picture=png]").path())

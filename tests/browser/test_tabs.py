@@ -130,8 +130,13 @@ def test_card_settings_list_and_drawing_follow_the_model(page, server):
     expect(page.page.locator(".architecture-title")).to_have_text(
         f"Architecture: encoder and decoder, {model.n_parameters:,} parameters"
     )
+    formula = page.page.locator(".formula-of[data-equation=feed-forward]")
+    expect(formula).to_contain_text("ReLU")
+    formula.focus()
+    expect(page.page.locator(".block.is-here")).to_contain_text("Feed-forward")
     cross = page.page.locator(".block[data-block='decoder.cross']")
     cross.focus()
+    expect(page.page.locator(".formula-of.is-here")).to_contain_text("Attention")
     says = page.page.locator(".architecture-says")
     expect(says).to_contain_text("Each token of the decoder gathers from the encoder's output")
     cross.press("Enter")

@@ -17,6 +17,7 @@ from transformers import RepetitionPenaltyLogitsProcessor
 
 from transformer import Ablate, EditMask, Model, ModelConfig, Run, Site, Tokenizer
 from transformer.model.functional import attention_scores
+from transformer.views.model.architecture import answer_architecture
 from transformer.views.model.equations import TOPICS
 from transformer.views.model.source import ROOT, excerpt
 from transformer.views.registry import PICTURES
@@ -320,3 +321,14 @@ def test_penalised_logits_are_those_of_transformers(tokenizer):
 def test_a_name_that_is_gone_from_the_source_is_named_in_the_error():
     with pytest.raises(LookupError, match=r"functional.py: attention_scores has no `gone`"):
         excerpt(attention_scores, "q=gone", {"q"})
+
+
+@pytest.mark.parametrize(("family", "changes"), [*MODELS.values(), *OTHERS])
+def test_the_drawings_formulas_are_those_beside_the_code(family, changes, tokenizer):
+    model, run = model_and_run(tokenizer, family, changes)
+    drawn = {one["equation"]: one["formula"] for one in answer_architecture(run)["formulas"]}
+    for topic in TOPICS.keys() - {"mask"} - ({"sampling"} if family == "encoder" else set()):
+        places = [str(site) for site in run.trace.sites]
+        found = [answer_of(model, run, topic, site=place)["formula"] for place in places]
+        lines = drawn.get(topic, [])
+        assert any(of[: len(lines)] == lines for of in found) if lines else not any(found)

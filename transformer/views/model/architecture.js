@@ -8,6 +8,7 @@ import { hasServer } from "../../web/ask.js";
 import { say, sayList, sayWith, wholeText } from "../../web/messages.js";
 import { mounted, useAnswer, useEvent, usePart, openSection } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
+import { formulaLine } from "./equations.js";
 
 /**
  * @typedef {import("./types").Block} Block
@@ -79,6 +80,29 @@ const follow = ({ stack, kind }, leads) => {
   const tab = shell.openTab(name);
   tab?.focus();
   tab?.scrollIntoView({ block: "nearest" });
+};
+
+// ---- the formulas ----
+
+// A formula opens the code that computes it and the numbers of this run; `is-here` with its blocks.
+/** @param {{ formulas: import("./types").BlockFormula[], blocks: Block[], drawing: Drawing }} props */
+const Formulas = ({ formulas, blocks, drawing: { here, show } }) => {
+  const hereKind = blocks.find(({ name }) => name === here)?.kind ?? "";
+  const open = (/** @type {string} */ topic) => {
+    fields.equation = topic;
+    if (hasServer()) openSection("equations");
+  };
+  /** @type {(one: import("./types").BlockFormula) => any} */
+  const row = ({ equation, title, formula, kinds }) => {
+    const block = blocks.find(({ kind }) => kinds.includes(kind)) ?? null;
+    const look = [kinds.includes(hereKind) && "is-here", `of-${equation}`];
+    return html`<li><button type="button" class=${["formula-of", ...look].filter(Boolean).join(" ")} data-equation=${equation}
+      onClick=${() => open(equation)} onFocus=${() => show(block)}
+      onPointerEnter=${(/** @type {PointerEvent} */ event) => hasMoved(event) && show(block)}>
+      <b>${title}</b><span class="formula-lines">${formula.map((line) => formulaLine(line))}</span></button></li>`;
+  };
+  return html`<ol class="formulas" onPointerLeave=${() => show(null)}>${formulas.map(row)}</ol>
+    ${hasServer() && formulas.length > 0 && html`<p class="hint">${say("Press a formula for the code that computes it and the numbers of this run.")}</p>`}`;
 };
 
 // ---- the drawing ----
@@ -168,7 +192,7 @@ const Architecture = () => {
   useLayoutEffect(() => {
     setMemory(pathOfMemory(columns, memoryRef, crossRef));
   }, [answer, part.width]);
-  const { title, n_parameters: total = 0, stacks = [], leads = {} } = answer ?? {};
+  const { title, n_parameters: total = 0, stacks = [], leads = {}, formulas = [] } = answer ?? {};
   const blocks = stacks.flatMap(({ before, sublayers, after }) => [
     ...before,
     ...sublayers.flatMap((layer) => [...layer.branch, ...layer.after]),
@@ -203,6 +227,7 @@ const Architecture = () => {
       <p class="architecture-says" role="status">
         <${Explanation} block=${blocks.find(({ name }) => name === here)} blocks=${blocks} leads=${leads} />
       </p>
+      <${Formulas} ...${{ formulas, blocks, drawing }} />
     </div>
     <div class="architecture-drawing">
       <div class="stacks" ref=${columns} onPointerLeave=${() => drawing.show(null)}>

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from transformer.messages import mark, numeral, say, say_n
+from transformer.messages import capital, mark, numeral, say, say_n
 from transformer.model.config import ModelConfig
+from transformer.model.positions import POSITIONS
 from transformer.model.primitives import PLACEMENTS
 from transformer.model.summary import Block, blocks, last_stack, length_of
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, tab_name, view
 from transformer.views.model.block_text import shape_of, text_of
+from transformer.views.model.equations import TITLES
+from transformer.views.model.formulas import (
+    SOFTMAX,
+    of_added_positions,
+    of_attention,
+    of_feed_forward,
+    of_residual,
+    of_rotation,
+)
 
 FAMILIES = {
     "encoder-decoder": mark("encoder and decoder"),
@@ -27,8 +37,16 @@ LEADS = {
     "softmax": mark("Prediction"),
 }
 
-# The topic of `equations` that shows a kind of block.
+# The topic of `equations` that a press on a kind of block opens.
 FORMULAS = {"norm": "norm", "feed_forward": "feed-forward"}
+# The topics, as data meets them, each with the kinds of blocks that it is about.
+KINDS_BY_TOPIC = {
+    "positions": ("positions", "tokens"),
+    "attention": ("self", "cross"),
+    "feed-forward": ("feed_forward",),
+    "norm": ("norm", "final_norm"),
+    "sampling": ("softmax",),
+}
 
 
 @view(
@@ -42,7 +60,8 @@ def answer_architecture(item: Run) -> Answer:
 
     Of a stack: `before`, `sublayers` and `after`, the blocks before, in and after its layers. Of a
     sublayer: `branch`, the blocks whose output is added to the stream, and `after`, those that read
-    the sum. parallel: its sublayers read the same stream, and one sum adds them all.
+    the sum. parallel: its sublayers read the same stream, and one sum adds them all. formulas: of
+    the kinds of blocks, those that read the data last first, as they are drawn.
     """
     config = item.config
     leads = {kind: {"tab": tab_name(tab), "title": say(tab)} for kind, tab in LEADS.items()}
@@ -58,7 +77,30 @@ def answer_architecture(item: Run) -> Answer:
             for stack in dict.fromkeys(block.stack for block in drawn)
         ],
         "leads": leads | formulas,
+        "formulas": _formulas(config, {block.kind for block in drawn}),
     }
+
+
+def _formulas(config: ModelConfig, drawn: set[str]) -> list[dict[str, Any]]:
+    rotary = next((found for at in range(config.n_layers) if (found := config.rotary_of(at))), None)
+    of_positions = of_rotation(rotary) if rotary else []
+    lines = {
+        "positions": of_added_positions(config)
+        if POSITIONS[config.positions].adds
+        else of_positions,
+        "attention": of_attention(config, "self", config.score_size),
+        "feed-forward": of_feed_forward(config),
+        "norm": of_residual(config, config.norm.removesuffix("-but-first")),
+        "sampling": [SOFTMAX],
+    }
+    return [
+        {
+            "equation": topic, "title": capital(say(TITLES[topic])), "formula": lines[topic],
+            "kinds": kinds,
+        }
+        for topic, kinds in reversed(KINDS_BY_TOPIC.items())
+        if lines[topic] and drawn.intersection(kinds)
+    ]  # fmt: skip
 
 
 def _stack(config: ModelConfig, stack: str, column: list[Block]) -> dict[str, Any]:

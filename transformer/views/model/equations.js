@@ -77,6 +77,11 @@ const elements = (formula, of, symbols) => {
   return row(terms(""));
 };
 
+// A line of a formula. of: the attributes of a part.
+/** @type {(text: string, of?: (part: string) => any) => any} */
+export const formulaLine = (text, of = () => ({})) =>
+  html`<math display="block">${elements(text, of, {})}</math>`;
+
 // ---- the view ----
 
 // A number of a tensor: "0.247", "−1.394", "2.1e−5"; a text as it is.
@@ -163,8 +168,7 @@ const Equations = () => {
   };
 
   const found = tensors.find((one) => one.part === lit);
-  const drawn = (/** @type {string} */ text) =>
-    html`<math display="block">${elements(text, of, {})}</math>`;
+  const drawn = (/** @type {string} */ text) => formulaLine(text, of);
   const symbolOf = (/** @type {string} */ name) => {
     /** @type {Record<string, any>} */
     const symbols = {};

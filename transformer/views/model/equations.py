@@ -24,8 +24,8 @@ TOPICS = {
     "feed-forward": (mark("feed-forward"), feed_forward),
     "sampling": (mark("Sampling"), sampling),
 }
-_TITLES = {name: title for name, (title, _) in TOPICS.items()}
-_TOPIC = Choice(title=mark("Formula"), options=_TITLES, link="equation")
+TITLES = {name: title for name, (title, _) in TOPICS.items()}
+_TOPIC = Choice(title=mark("Formula"), options=TITLES, link="equation")
 
 
 @view(

@@ -9,10 +9,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from transformer.messages import numeral, say
+from transformer.messages import say
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.blocks import FeedForward, Layer, Residual
-from transformer.model.config import ModelConfig
 from transformer.model.functional import (
     attention_scores,
     causal_mask,
@@ -20,7 +19,13 @@ from transformer.model.functional import (
     position_mask,
     window_mask,
 )
-from transformer.model.primitives import ACTIVATIONS, NORMS
+from transformer.model.primitives import NORMS
+from transformer.views.model.formulas import (
+    RESIDUAL,
+    of_attention,
+    of_feed_forward,
+    of_residual,
+)
 from transformer.views.model.topic import FIRST, Code, HeadAtQuery, Topic
 
 # --- one head and one query -----------------------------------------------------------------------
@@ -29,15 +34,10 @@ from transformer.views.model.topic import FIRST, Code, HeadAtQuery, Topic
 def attention(chosen: HeadAtQuery) -> Topic:
     """Scores, softmax, weights and output of one query."""
     config, row, kind = chosen.run.config, chosen.row, chosen.site.kind
-    best, root, cap = int(row.weights.argmax()), math.sqrt(row.score_size), config.score_cap
+    best, root = int(row.weights.argmax()), math.sqrt(row.score_size)
     # the keys of the largest weights; masked ones only if all of them are
     order = np.argsort(-row.weights, kind="stable")[:FIRST].tolist()
     keys = sorted([key for key in order if row.allowed[key]] or order)
-    scores = "q:q K:k^T" if row.score_size == 1 else f"{{q:q K:k^T}} / {_root(config)}:root"
-    if config.biases_scores and kind == "self":
-        scores += " + b:bias"
-    if cap is not None:
-        scores = f"{cap:g} tanh({{{scores}}} / {cap:g})"
     asks = say(
         "The chosen token asks with its query; each key answers with a score. The scores "
         "become weights, and the weights mix the values."
@@ -49,12 +49,7 @@ def attention(chosen: HeadAtQuery) -> Topic:
     }  # fmt: skip
     return Topic(
         says=[*chosen.says(kind), asks],
-        formula=[
-            f"s:scores = {scores}",
-            "w:weights = softmax(s:scores)",
-            "{softmax(s)}_j = e^{s_j} / {∑_n e^{s_n}}",
-            "o:output = w:weights V:v",
-        ],
+        formula=of_attention(config, kind, row.score_size),
         code=[
             (attention_scores, "scores=return q k root=sqrt"),
             (
@@ -67,12 +62,6 @@ def attention(chosen: HeadAtQuery) -> Topic:
         shown=[("Tk", keys)],
         agrees=row.agrees,
     )
-
-
-def _root(config: ModelConfig) -> str:
-    """What scores are divided by: in letters, or as the number of a network that has its own."""
-    letters: dict[float, str] = {config.d_model: "√C", config.d_head: "√D"}
-    return letters.get(config.score_size, f"√{numeral(config.score_size, 'g')}")
 
 
 def mask(chosen: HeadAtQuery) -> Topic:
@@ -114,16 +103,6 @@ def mask(chosen: HeadAtQuery) -> Topic:
 
 # --- norm and residual stream ---------------------------------------------------------------------
 
-# By the placement of norms: how a sub-layer f adds to the stream x, what its norm N is taken of,
-# and the part that the norm makes.
-_RESIDUAL = {
-    "pre": (["x′:out = x:stream + {f({N(x)}:normalised)}:added"], "x:stream", "normalised"),
-    "post": (["y:norm_of = x:stream + {f(x)}:added", "x′:out = N(y)"], "y:norm_of", "out"),
-    "output": (["y:norm_of = f(x)", "x′:out = x:stream + {N(y)}:added"], "y:norm_of", "added"),
-    "both": (["x′:out = x:stream + {N′(f({N(x)}:normalised))}:added"], "x:stream", "normalised"),
-    "none": (["x′:out = x:stream + {f(x)}:added"], "", ""),
-}
-
 
 def norm(chosen: HeadAtQuery) -> Topic:
     """The norm of the chosen attention's sub-layer, and its way back into the stream."""
@@ -131,9 +110,8 @@ def norm(chosen: HeadAtQuery) -> Topic:
     part = layer.part(kind)
     made: Any = part.norm
     has_norm = not isinstance(made, nn.Identity)
-    lines, of, result = _RESIDUAL[config.norm.removesuffix("-but-first") if has_norm else "none"]
-    scale = f"{numeral(config.residual_scale, 'g')} " * (config.residual_scale != 1)
-    lines = [line.replace("+ {", f"+ {{{scale}") for line in lines]
+    placement = config.norm.removesuffix("-but-first") if has_norm else "none"
+    _, of, result = RESIDUAL[placement]
     kind_of_norm = NORMS[config.norm_kind]
     code: Code = []
     if has_norm:
@@ -155,7 +133,7 @@ def norm(chosen: HeadAtQuery) -> Topic:
         "gain": getattr(made, "scale", getattr(made, "weight", None)),
     }  # fmt: skip
     says = chosen.says(f"{kind}_norm", f"{kind}_output_norm")
-    formula = [*lines[:-1], lines[-1] + f" + {scale}g(N′(x))" * config.parallel]
+    formula = of_residual(config, placement)
     if has_norm and kind_of_norm.formula is not None:
         formula.append(f"N:{result}({of}) = {kind_of_norm.formula(made, of)}")
     elif not has_norm:
@@ -169,18 +147,10 @@ def norm(chosen: HeadAtQuery) -> Topic:
 def feed_forward(chosen: HeadAtQuery) -> Topic:
     """Two linear maps with an activation between, and a gate where the model has one."""
     config, layer = chosen.run.config, chosen.layer
-    of, activation = layer.feed_forward, ACTIVATIONS[config.activation]
-    name, function = activation.symbol, activation.formula
-    b_1, b_g, b_2 = (f" + b_{at}" * config.feed_forward_bias for at in "1g2")
+    of = layer.feed_forward
     return Topic(
         says=chosen.says("feed_forward"),
-        formula=[
-            f"h:wide = W_1 x:read{b_1}",
-            *[f"g:gate = W_g x:read{b_g}"] * config.gated,
-            f"a:inner = {name}" + ("(g:gate) ⊙ h:wide" if config.gated else "(h:wide)"),
-            f"y:made = W_2 a:inner{b_2}",
-            *([] if function is None else [f"{{{name}(z)}}:inner = {function}"]),
-        ],
+        formula=of_feed_forward(config),
         code=[
             (FeedForward.forward, "wide=expand gate=wide:gate read=x inner=wide/f made=contract")
         ],

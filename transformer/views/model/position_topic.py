@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from transformer.analysis.rotary import rotated_pair, rotates
-from transformer.messages import numeral, say
+from transformer.messages import say
 from transformer.model.blocks import Embedding
-from transformer.model.positions import POSITIONS, VectorFormula
+from transformer.model.positions import POSITIONS
 from transformer.model.rotary import Rotation, apply_rotary, frequencies_of
 from transformer.runs.head_data import array
+from transformer.views.model.formulas import (
+    UNKNOWN,
+    embedded_token,
+    of_added_positions,
+    of_rotation,
+)
 from transformer.views.model.topic import FIRST, Code, HeadAtQuery, Topic
-
-# Of an encoding that has no formula: its vector by a letter, and where it is added.
-UNKNOWN = VectorFormula("{P_{p:p}}:position", (), ())
 
 
 def positions(chosen: HeadAtQuery) -> Topic:
@@ -34,9 +37,8 @@ def positions(chosen: HeadAtQuery) -> Topic:
 def _added(chosen: HeadAtQuery, says: list[str]) -> Topic:
     """The vector that its encoding adds to the token's, by the encoding's formula if it has one."""
     run, config, stack, row = chosen.run, chosen.run.config, chosen.site.stack, chosen.query
-    vector, lines, steps, angles_of = POSITIONS[config.positions].formula or UNKNOWN
-    scale, has_types = numeral(config.embedding_scale, "g"), config.n_token_types > 0
-    token = f"{scale} " * (config.embedding_scale != 1) + "√C " * config.scale_embeddings + "e"
+    _, _, steps, angles_of = POSITIONS[config.positions].formula or UNKNOWN
+    token, has_types = embedded_token(config), config.n_token_types > 0
     made = "tokens" + " token=embedded/scale" * (token != "e") + " token=embedded/types" * has_types
     placed = "position=added p=added:positions"
     code: Code = [*steps, (Embedding.forward, f"sum=x/embedded token=embedded/{made} {placed}")]
@@ -46,11 +48,7 @@ def _added(chosen: HeadAtQuery, says: list[str]) -> Topic:
     angles = None if angles_of is None else angles_of(row, len(added))
     return Topic(
         says=says,
-        formula=[
-            *lines,
-            f"x:sum = {{{token}{' + e′' * has_types}}}:token + {vector}",
-            *["x′ = N(x)"] * config.norm_embeddings,
-        ],
+        formula=of_added_positions(config),
         code=code,
         numbers=dict(p=row, angle=angles, position=added, token=embedded, sum=embedded + added),
         agrees=np.allclose(array(run.position_matrices[stack][row]), added, atol=1e-5),
@@ -62,11 +60,7 @@ def _rotation(chosen: HeadAtQuery, says: list[str]) -> Topic:
     settings = chosen.run.config.rotary_of(chosen.site.layer)
     assert settings is not None
     half = settings.size // 2
-    base, other = numeral(settings.base, ",.0f"), f"{{i + {half}}}"
     longer = settings.multiplier
-    length = f"{numeral(longer, '.6g')} " * (longer != 1)
-    cos, sin = (f"{{{length}{wave}(p:p θ_i:theta)}}:{wave}" for wave in ("cos", "sin"))
-    slower = {"none": "", "dynamic": "", "linear": f" / {numeral(settings.factor, 'g')}"}
     found = rotated_pair(chosen.run, chosen.site, chosen.head, chosen.query)
     theta = frequencies_of(settings).double().numpy()
     angles, pairs = theta * chosen.query, range(min(FIRST // 2, half))
@@ -76,12 +70,7 @@ def _rotation(chosen: HeadAtQuery, says: list[str]) -> Topic:
     parts = "before=first before=pair:first before=pair:second cos=pair:cosines sin=pair:sines"
     return Topic(
         says=says,
-        formula=[
-            f"q′_i:after = q_i:before {cos} − q_{other}:before {sin}",
-            f"q′_{other}:after = q_{other}:before {cos} + q_i:before {sin}",
-            f"θ_i:theta = {base}^{{− {{2 i}} / {settings.size}}}"
-            + slower.get(settings.scaling, " / f_i"),
-        ],
+        formula=of_rotation(settings),
         code=[
             (frequencies_of, "theta=frequencies"),
             (

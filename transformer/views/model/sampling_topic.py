@@ -8,6 +8,7 @@ from transformer.inference import generation
 from transformer.messages import numeral, say, say_n
 from transformer.runs import steps
 from transformer.runs.request import Sampling
+from transformer.views.model.formulas import SOFTMAX
 from transformer.views.model.topic import FIRST, Code, HeadAtQuery, Topic, quoted
 
 # For each filter its condition, its function, and the name of the condition in the function.
@@ -70,7 +71,7 @@ def sampling(chosen: HeadAtQuery) -> Topic:
     says, formula, z = [taken, how], [], "z_i:logits"
     code: Code = []
     if settings is None or is_forced:
-        formula.append("p_i:given = e^{z_i:logits} / {∑_j e^{z_j}}")
+        formula.append(SOFTMAX)
         code.append((steps.candidates_of, "given=probabilities"))
     if penalty != 1 and not is_forced:
         said = say(

@@ -40,11 +40,20 @@ export interface Lead {
   equation?: string;
 }
 
+/** The formula of kinds of blocks; equation: the topic that shows its code and numbers. */
+export interface BlockFormula {
+  equation: string;
+  title: string;
+  formula: string[];
+  kinds: string[];
+}
+
 export interface Architecture {
   title: string;
   n_parameters: number;
   stacks: Stack[];
   leads: Record<string, Lead>;
+  formulas: BlockFormula[];
 }
 
 /** A piece of a line of source, and the parts of the formula that it stands for. */
