@@ -10,6 +10,7 @@ from kit.models import EIGHT, spread
 import transformer
 from transformer import Sampling, Trace, build_transformer
 from transformer.inference.decode_session import DecodeSession
+from transformer.inference.engines.changes import digest
 from transformer.inference.engines.compiled import AHEAD, CompiledDecoder, CompiledText, engine_of
 from transformer.inference.generation import generate
 
@@ -177,6 +178,7 @@ def test_a_loaded_model_writes_and_traces_the_same_with_each_engine(
         if engine in ("auto", "compiled"):  # which reads float16 where the numbers are such
             halves = (one.nbytes for one in model.engine.weights if one.dtype != torch.float32)
             assert model.weight_bytes == bare + sum(halves) > bare
+        by_engine = "compiled" if engine == "auto" else engine
         for n_new in (9, 40):  # past the window too
             options, passes = dict(max_new_tokens=n_new, **settings), []
             wanted = models["network"].generate("the fox said hello", **options)
@@ -189,7 +191,6 @@ def test_a_loaded_model_writes_and_traces_the_same_with_each_engine(
             run = (list(stream), stream.run())[1]
             hook.remove()
             assert (run.ids, run.trace_start) == (wanted.ids, wanted.trace_start)
-            by_engine = "compiled" if engine == "auto" else engine
             assert run.engine == ("network" if run.trace_start else by_engine)
             # It reads prompts too; a text that slid is read once more.
             assert passes == [] if run.engine == "compiled" else passes
@@ -202,12 +203,38 @@ def test_a_loaded_model_writes_and_traces_the_same_with_each_engine(
                 torch.testing.assert_close(ours, torch.stack(streams), atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["tiny_model", "tiny_encoder_decoder"])
+def test_a_text_is_traced_by_the_engine_unless_it_could_miss_a_change(name, request, tmp_path):
+    text = "the fox said hello"
+    request.getfixturevalue(name).save(tmp_path)
+    plain, model = (transformer.load(tmp_path, engine=engine) for engine in ("network", "auto"))
+    for part in (plain.network, model.network):
+        for weight in part.parameters():
+            weight.data += 1e-3 / 7  # no float16 number
+    for change in (lambda weight: weight, lambda weight: weight.data[3, 2].add_(0.5)):
+        for one in (plain, model):
+            change(one.network.decoder.layers[0].self_attention.query.weight)
+        wanted, run = plain.trace(text), model.trace(text)
+        assert (wanted.engine, run.engine) == ("network", "compiled")
+        torch.testing.assert_close(run.logits, wanted.logits, atol=1e-4, rtol=1e-4)
+        for site in wanted.trace.sites:
+            ours, theirs = (one.trace[site].pattern for one in (run, wanted))
+            torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
+    for weight in model.network.parameters():
+        weight.data = weight.data.half().float()  # of which the engine keeps copies
+    assert model.trace(text).engine == "network"
+
+
 def test_weights_that_are_a_view_have_no_compiled_step():
     model = network("gpt")
     weight = model.head.weight
     weight.data = weight.data.T.contiguous().T
     with pytest.raises(ValueError, match="needs weights that lie in one piece; got a view"):
         CompiledDecoder(model)
+    before = digest(model)
+    with torch.no_grad():
+        weight.data[3] += 1
+    assert digest(model) != before
 
 
 def test_a_network_that_could_read_very_much_reads_a_short_text():

@@ -81,7 +81,7 @@ def test_the_engine_reads_as_the_network_does(config, stored, n_threads, pieces)
         session, parts = DecodeSession(CompiledDecoder(network)), torch.tensor(ids).split(pieces)
         for n, part in enumerate(parts):
             tokens = part.tolist()
-            last = session.read(*tokens) if n else session.begin(tokens, SOURCE)
+            last = session.read(*tokens) if n else session.begin(tokens, SOURCE)[0]
             agree(last, logits[len(session.ids) - 1])
             if n == 0:
                 early = session.trace()

@@ -81,7 +81,7 @@ def test_every_variant_of_the_step_reads_as_the_network_does(library, preset, mo
         step = c_compiler.step_of(library, (kernel,) * len(c_compiler.TYPES))
         monkeypatch.setattr(c_compiler, "compiled_step", lambda step=step: step)
         session = DecodeSession(engine_of(network, "compiled"))
-        found = [session.begin(read[:3], *(one[0].tolist() for one in given))]
+        found = [session.begin(read[:3], *(one[0].tolist() for one in given))[0]]
         found += [session.read(token) for token in read[3:]]
         torch.testing.assert_close(torch.stack(found), wanted, atol=1e-4, rtol=1e-4)
         for n in (20, 61):  # few and many are read side by side

@@ -115,8 +115,9 @@ class DecodeSession:
 
     @torch.inference_mode(False)  # recorded tensors may be used in training
     @torch.no_grad()
-    def begin(self, ids: Sequence[int], source: Sequence[int] = ()) -> Tensor:
-        """Read the prompt, and the source where there is an encoder: logits (V,)."""
+    def begin(self, ids: Sequence[int], source: Sequence[int] = (), n_logits: int = 1) -> Tensor:
+        """Read the prompt, and the source where there is an encoder: logits (n_logits, V), after
+        the last of its tokens."""
         self.ids, self._ahead = list(ids), []
         network, config = self.engine.network, self.engine.network.config
         trace = Trace(records=CompactedRecords(config.heads_per_key, exact=True))
@@ -127,9 +128,10 @@ class DecodeSession:
         else:
             self.buffers = Buffers.empty(config)
         self._reader = self.engine.reader(self.buffers.tensors)
-        (self.logits,) = self._reader.read(self.ids, 0)
+        logits = self._reader.read(self.ids, 0, n_logits)
+        self.logits = logits[-1]
         self._keep(trace)
-        return self.logits
+        return logits
 
     def read(self, *tokens: int, greedy: Greedy | None = None) -> Tensor:
         """Read more tokens: logits (V,). The text must not grow longer than max_len.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Self
 
 import torch
+from torch import nn
 
 from transformer.checkpoint import HeldOutSample
 from transformer.checks import InvalidCall, InvalidRequest, check_each, check_text
@@ -200,7 +201,7 @@ class LoadedModel:
         """Raise ValueError if dropout makes each reading another."""
         config = self.config
         drops = config.dropout or config.attention_dropout or config.feed_forward_dropout
-        if drops and any(part.training for part in self.network.modules()):
+        if drops and _is_training(self.network):
             raise ValueError(
                 f"the network of {self.name} is in training mode, in which dropout makes each "
                 "reading another; needed: model.network.eval()"
@@ -320,6 +321,12 @@ def hooks_for(
             known[text, decoded] = activations_of(model, text, decoded)
     caches = {text: known[text, decoded] for text in texts}
     return hooks_of(request.interventions, model.config, caches)
+
+
+def _is_training(part: nn.Module) -> bool:
+    """Whether a module or one inside it is in training mode."""
+    inside = part._modules.values()  # quicker than modules(), which names them
+    return part.training or any(_is_training(module) for module in inside if module is not None)
 
 
 @torch.no_grad()

@@ -24,6 +24,7 @@ from transformer.checks import (
     shortened,
 )
 from transformer.inference import model_html
+from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.compiled import AUTO, engine_of
 from transformer.inference.fill import N_BEST, Filled, fill
 from transformer.inference.generation import generate
@@ -357,7 +358,10 @@ class Model(LoadedModel):
             prepared = model._to_trace(request)
             all_hooks = (*hooks_for(model, request, prepared), *own)
             check_places(model, request, prepared)
-            return run_of(model, request, prepared, [], ended=False, hooks=all_hooks)
+            session = DecodeSession(model.engine) if model.engine and not all_hooks else None
+            return run_of(
+                model, request, prepared, [], ended=False, hooks=all_hooks, session=session
+            )
         requests = requests_for(self, texts, settings, messages=messages, text_pair=text_pair)
         model = self.in_languages(requests[0])
         rows: list[Prepared] = []

@@ -60,6 +60,8 @@ def run_of(
     engine, trace = "network", None
     logits: Tensor | None = None
     predicted: Tensor | None = None  # (T, V), from the prompt's last token on
+    if session is not None and not (steps or result or start) and _can_trace(session):
+        logits = session.begin(window, source, len(window))[None]
     if session is not None and session.ids and not start:
         engine = session.engine.name
         predicted = session.read_each(window[len(prompt) :]) if result else None
@@ -98,6 +100,14 @@ def run_of(
         weights=digest(model.network),
         altered_by=_altered_by(hooks),
     )
+
+
+def _can_trace(session: DecodeSession) -> bool:
+    """Whether a session's engine computes what a pass of the network now would record."""
+    engine = session.engine
+    usual = engine.network.config.scores_from_heads
+    # Reading the weights again may make copies.
+    return usual and not engine.has_copies and engine.refresh() and not engine.has_copies
 
 
 def _read_as(model: LoadedModel, request: Request) -> str | None:

@@ -143,8 +143,11 @@ class ForwardContext:
 
         where: (stack,), (stack, layer) or (stack, layer, kind).
         """
+        if not self.hooks:
+            return value
+        point = Point(name, *where)
         for hook in self.hooks:
-            result = hook(Point(name, *where), value, is_text=self.is_text, **context)
+            result = hook(point, value, is_text=self.is_text, **context)
             value = value if result is None else result
         return value
 

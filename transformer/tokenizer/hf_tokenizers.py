@@ -59,7 +59,8 @@ class FastTokenizer(TheirTokenizer):
         bpe.no_padding()
         bpe.encode_special_tokens = True
         self._bpe, self._content = bpe, content
-        self._decoder, self._inside = json.dumps(content["decoder"]), dict[int, bytes]()
+        self._decoder = json.dumps(content["decoder"])
+        self._parts: dict[tuple[int, bool, bool], bytes] = {}
         if ids.mask is None:
             ids = replace(ids, mask=_mask(path.parent, content, vocab_size))
         names, specials = _names(bpe, content, vocab_size), _specials(content, ids, vocab_size)
@@ -127,9 +128,7 @@ class FastTokenizer(TheirTokenizer):
 
     def token_bytes(self, index: int) -> bytes:
         """The bytes of one token inside a text; none for a special token."""
-        if index not in self._inside:
-            self._inside[index] = self._part(index) if self._is_text(index) else b""
-        return self._inside[index]
+        return self._part(index) if self._is_text(index) else b""
 
     def whole(self, ids: Iterable[int]) -> bytes:
         """The bytes of a whole text, whose first and last token may decode otherwise."""
@@ -142,6 +141,8 @@ class FastTokenizer(TheirTokenizer):
 
     def added(self, before: Sequence[int], ids: Sequence[int]) -> bytes:
         """The bytes that more ids add to the text of those before."""
+        if "ByteLevel" in self._decoder:  # the same bytes at each place
+            return self.to_bytes(ids)
         last = next((index for index in reversed(before) if self._is_text(index)), None)
         if last is None:
             return self.whole(ids)
@@ -158,6 +159,12 @@ class FastTokenizer(TheirTokenizer):
 
     def _part(self, index: int, *, is_first: bool = False, is_last: bool = False) -> bytes:
         """The bytes that a token decodes to, between others or at an end of a text."""
+        place = index, is_first, is_last
+        if place not in self._parts:
+            self._parts[place] = self._part_of(index, is_first, is_last)
+        return self._parts[place]
+
+    def _part_of(self, index: int, is_first: bool, is_last: bool) -> bytes:
         name = str(self._bpe.id_to_token(index))  # of an added word, as it is normalised
         if "ByteLevel" in self._decoder:
             return byte_level_or_plain(name)

@@ -121,9 +121,15 @@ def _bits(sample: Tensor) -> NDArray[Any]:
 
 def _sampled(weight: Tensor) -> Tensor:
     """A view of some numbers: all of a vector; of (R, C) at least one in each row and column."""
-    if weight.dim() != 2:
+    if weight.dim() == 2 and not weight.is_contiguous():
+        weight = weight.T
+    if weight.dim() != 2 or not weight.is_contiguous():
         return weight
-    step, width = min(weight.shape), weight.shape[1]
+    n_rows, width = weight.shape
+    if width % n_rows == 0:  # some neighbours in each row: few lines of the CPU's cache
+        side = width // n_rows
+        return weight.as_strided((n_rows, side), (width + side, 1))
+    step = min(n_rows, width)
     while math.gcd(step, width) > 1:
         step -= 1
     return weight.view(-1)[::step]

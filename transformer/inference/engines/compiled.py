@@ -108,6 +108,12 @@ class CompiledDecoder:
         return self._description.weights
 
     @property
+    def has_copies(self) -> bool:
+        """Whether it reads copies of weights, so that it may miss a change that `Fingerprint`
+        misses."""
+        return bool(self._description.copied)
+
+    @property
     def n_bytes(self) -> int:
         """Bytes that a step reads of the weights."""
         return self._description.n_bytes
