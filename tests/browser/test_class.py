@@ -1,6 +1,7 @@
 """A class: a teacher's projected page and two phones, each in a separate browser profile."""
 
 import io
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,10 @@ from kit.browser import PAGE_MODULES, WAIT_MS, Visit, complaints, held_back
 from kit.windows import PUBLIC
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect
+
+from transformer.lessons import all_lessons
+from transformer.lessons.teacher import teacher_page
+from transformer.messages import speaking
 
 
 @pytest.fixture
@@ -55,6 +60,15 @@ def move(page: Page, to: Locator) -> None:
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=4)
     page.mouse.down()
     page.mouse.up()
+
+
+def test_the_teachers_page_of_the_route_fits_four_sheets(opened):
+    page = opened()
+    for language in ("en", "de", "fr"):  # German is the longest
+        with speaking(language):
+            page.set_content(teacher_page(all_lessons()["route"], "./"))
+        sheets = re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))
+        assert 2 <= len(sheets) <= 4, language
 
 
 def test_a_class_answers_a_step_of_a_lesson(opened):

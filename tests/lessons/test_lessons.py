@@ -602,10 +602,11 @@ def test_the_teachers_page_has_each_step_and_no_markup_of_a_lesson(tmp_path, mon
     hostile = json.dumps(HOSTILE)
     notes = "".join(f"{name} = {hostile}\n" for name in ("aim", "misconception", "ask"))
     notes += 'minutes = 4\nwho = "projector"\n'
-    text = LESSON.replace("minutes = 3", f"minutes = 3\naim = {hostile}\nplans = [{hostile}]")
+    name = 'a "b" <i> \''
+    plan = f'{{for = "students", minutes = 9, leave_out = [1], add = [{json.dumps(name + ".1")}]}}'
+    text = LESSON.replace("minutes = 3", f"minutes = 3\naim = {hostile}\nplans = [{plan}]")
     text = re.sub("state = .*", lambda _: f'{notes}state = {{tab = "masks"}}', text)
     text = re.sub(r"(?m)^(#+ |> |1\. )?(?=[A-Z])", lambda mark: f"{mark[0]}{HOSTILE} ", text)
-    name = 'a "b" <i> \''
     written(tmp_path, text, name, 'e"n')
     monkeypatch.setattr("transformer.lessons._LESSONS", dict(all_lessons()))
     add_lessons([tmp_path])
@@ -624,13 +625,24 @@ def test_the_teachers_page_has_each_step_and_no_markup_of_a_lesson(tmp_path, mon
     own = Elements(aio.answer(app, f"/lessons/{quote(name)}/teacher").text)
     assert own.names <= ELEMENTS
     assert own.attributes == {"charset", "class", "content", "href", "lang", "name"}
-    assert own.text.count(HOSTILE.replace("**", "")) == 16
+    assert own.text.count(HOSTILE.replace("**", "")) == 18
+    assert own.text.count("9 minutes, second-year students: without ") == 1
+    assert own.text.count("In all 8 minutes.") == 1  # two steps of 4: one left out, one added
     assert own.text.count("4 minutes, projector") == 2
     route = aio.answer(app, "/lessons/route/teacher").text
     assert '<li class="right">once ✓</li>' in route
     unknown = aio.answer(app, "/lessons/other/teacher")
     assert unknown.status_code == 404
     assert unknown.json()["detail"].startswith("lesson must be one of")
+
+
+def test_a_teachers_plan_takes_about_the_minutes_that_it_is_for():
+    for name, lesson in all_lessons().items():
+        plans = {(plan.whom, plan.minutes): plan.total for plan in lesson["fr"].plans}
+        assert all(abs(total - minutes) <= 2 for (_, minutes), total in plans.items()), name
+        wanted = {(whom, minutes) for whom in ("pupils", "students") for minutes in (30, 60)}
+        assert name == "opener" or wanted <= set(plans), name
+        assert lesson["en"].class_minutes == sum(step.minutes for step in lesson["en"].steps)
 
 
 @pytest.mark.slow

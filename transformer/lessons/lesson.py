@@ -42,6 +42,9 @@ IN_STEP = (
     "state", "types", "ordered", "guessed", "check", "solution", "hints", "measured",
     *FOR_TEACHER, "phones", "minutes", "who",
 )  # fmt: skip
+# Of a plan: for whom, in how many minutes, which steps to leave out, which steps or lessons to add.
+IN_PLAN = ("for", "minutes", "leave_out", "add")
+WHOM = ("pupils", "students")
 # Who does a step: pupils in pairs, the class before the projector, everybody alone.
 WHO = ("", "pairs", "projector", "everybody")
 LISTS = ("says", "guesses", "options", "hints", "explains")
@@ -97,9 +100,25 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """How a teacher makes a lesson fit other minutes or another class.
+
+    whom: one of WHOM. leave_out: steps, from 1. add: lessons, "NAME", and steps of others,
+    "NAME.STEP"; titled: what each is called, and the lesson of a step. total: minutes with a class.
+    """
+
+    whom: str
+    minutes: int
+    leave_out: Sequence[int] = ()
+    add: Sequence[str] = ()
+    titled: Sequence[tuple[str, str]] = ()
+    total: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Lesson:
-    """A lesson in one language. plans: for the teacher, how to shorten or lengthen it. of_others:
-    its steps are those of other lessons, "NAME.STEP"."""
+    """A lesson in one language. minutes: of one who works alone. plans: for the teacher, of other
+    length. of_others: its steps are those of other lessons, "NAME.STEP"."""
 
     name: str
     language: str
@@ -107,23 +126,51 @@ class Lesson:
     about: str
     minutes: int
     aim: str = ""
-    plans: Sequence[str] = ()
+    plans: Sequence[Plan] = ()
     steps: tuple[Step, ...] = ()
     of_others: Sequence[str] = ()
 
+    @property
+    def class_minutes(self) -> int:
+        """The minutes of its steps with a class; of one who works alone where no step has any."""
+        return sum(step.minutes for step in self.steps) or self.minutes
+
     def with_steps_of(self, others: Mapping[str, Translations]) -> Lesson:
-        """The lesson with the steps that it names. Raises ValueError for an unknown one."""
-        steps = []
-        for named in self.of_others:
-            name, _, number = named.rpartition(".")
-            check_choice("steps", name, others)
-            numbered = dict(_numbered(nearest(others[name], self.language).steps))
-            check_choice("steps", number, numbered)
-            steps.append(numbered[number])
-        return replace(self, steps=tuple(steps) or self.steps)
+        """The lesson with the steps that it and its plans name. Raises ValueError for an unknown
+        one."""
+        steps = [_step_of(others, named, self.language) for named in self.of_others]
+        lesson = replace(self, steps=tuple(steps) or self.steps)
+        return replace(lesson, plans=tuple(_filled(plan, lesson, others) for plan in self.plans))
 
 
 Translations = Mapping[str, Lesson]  # of one lesson, by language
+
+
+def _step_of(lessons: Mapping[str, Translations], named: str, language: str) -> Step:
+    name, _, number = named.rpartition(".")
+    check_choice("steps", name, lessons)
+    numbered = dict(_numbered(nearest(lessons[name], language).steps))
+    check_choice("steps", number, numbered)
+    return numbered[number]
+
+
+def _filled(plan: Plan, lesson: Lesson, others: Mapping[str, Translations]) -> Plan:
+    """The plan with its titles and its total. Raises ValueError for a step that there is not."""
+    total, titled = lesson.class_minutes, list[tuple[str, str]]()
+    for number in plan.leave_out:
+        check_whole("leave_out", number, 1, len(lesson.steps))
+        total -= lesson.steps[number - 1].minutes
+    for named in plan.add:
+        if "." in named:
+            step, of = _step_of(others, named, lesson.language), named.partition(".")[0]
+            titled.append((step.title, nearest(others[of], lesson.language).title))
+            total += step.minutes
+        else:
+            check_choice("add", named, others)
+            added = nearest(others[named], lesson.language)
+            titled.append((added.title, ""))
+            total += added.class_minutes
+    return replace(plan, titled=titled, total=total)
 
 
 def nearest(lesson: Translations, language: str) -> Lesson:
@@ -159,12 +206,12 @@ def read_lesson(folder: Path) -> dict[str, Lesson]:
             header = intro["header"] or {}
             check_names("header", header, IN_HEADER)
             texts = {"title": intro["title"], "about": " ".join(intro["says"]), **_notes(header)}
-            texts |= {"plans": tuple(map(str, header.get("plans", ())))}
             if path is paths[0]:
                 lesson = Lesson(
                     name=folder.name, language=path.stem, steps=tuple(map(_step, parts)),
                     minutes=check_whole("minutes", header.get("minutes"), 1, 90),
-                    of_others=tuple(map(str, header.get("steps", ()))), **texts,
+                    of_others=tuple(map(str, header.get("steps", ()))),
+                    plans=tuple(map(_plan, header.get("plans", ()))), **texts,
                 )  # fmt: skip
             else:
                 first = lessons[paths[0].stem]
@@ -257,6 +304,17 @@ def _step(part: dict[str, Any]) -> Step:
         return Step(**part, **settings | {"check": check, "hinted": hinted})
     except ValueError as error:
         raise ValueError(f"the step “{part['title']}”: {error}") from error
+
+
+def _plan(header: Any) -> Plan:
+    if not isinstance(header, Mapping):
+        raise ValueError(f"plans must be a list of tables; got {shortened(header)}")
+    check_names("plans", header, IN_PLAN)
+    check_choice("for", header.get("for"), WHOM)
+    return Plan(
+        whom=header["for"], minutes=check_whole("minutes", header.get("minutes"), 1, 240),
+        leave_out=tuple(header.get("leave_out", ())), add=tuple(map(str, header.get("add", ()))),
+    )  # fmt: skip
 
 
 def _check_tables(header: Mapping[str, Any]) -> None:

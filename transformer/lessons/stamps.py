@@ -26,7 +26,7 @@ def stamps_of(part: Mapping[str, Any]) -> dict[str, str]:
     """The stamps of a step's blocks and teacher's texts, by name; empty ones have none."""
     header = part["header"] or {}
     texts = {name: part[name] for name in BLOCKS} | {
-        name: header[name] for name in (*FOR_TEACHER, "plans") if name in header
+        name: header[name] for name in FOR_TEACHER if name in header
     }
     return {name: stamp(text) for name, text in texts.items() if text}
 

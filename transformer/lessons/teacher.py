@@ -7,11 +7,13 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-from transformer.lessons.lesson import Step, Translations, nearest
+from transformer.lessons.lesson import Plan, Step, Translations, nearest
 from transformer.messages import language, mark, say, say_list, say_n, speaking
 
 # Who does a step, as the page says it.
 WHO = {"pairs": mark("in pairs"), "projector": mark("projector"), "everybody": mark("each alone")}
+# For whom a plan is, as the page says it.
+WHOM = {"pupils": mark("pupils"), "students": mark("second-year students")}
 _STRESS = re.compile(r"\*\*([^*]+)\*\*|\*([^*]+)\*|`([^`]+)`")  # as in web/text.js
 _ELEMENTS = {1: "strong", 2: "em", 3: "code"}
 _STYLE = """
@@ -30,9 +32,9 @@ _STYLE = """
       .right { font-weight: 600 }
       .projected { border: 1px solid; border-radius: 3px; padding: 0 6px; font: 14px sans-serif }
       @media (max-width: 32em) { dl { display: block } dd { margin-bottom: 8px } }
-      @page { size: A4; margin: 11mm 12mm }
+      @page { size: A4; margin: 10mm 12mm }
       @media print {
-        body { max-width: none; margin: 0; padding: 0; font-size: 8.5pt; line-height: 1.25 }
+        body { max-width: none; margin: 0; padding: 0; font-size: 8pt; line-height: 1.22 }
         h1 { font-size: 15pt } h2 { font-size: 10.5pt } .projected { font-size: 8.5pt }
         section { margin-top: 5pt; padding-top: 4pt } p, ul { margin-bottom: 1pt }
         dl { gap: 1pt 8pt; margin-top: 3pt; grid-template-columns: 7.5em 1fr }
@@ -63,22 +65,23 @@ def teacher_page(translations: Translations, page: str) -> str:
     lesson = nearest(translations, language())
     with speaking(lesson.language):
         title, for_teacher = html.escape(lesson.title), html.escape(say("For the teacher"))
-        minutes = say_n("{n} minute", "{n} minutes", lesson.minutes)
-        rows = _row(say("Aim"), [lesson.aim]) + _row(say("Other plans"), (), lesson.plans)
+        facts = [for_teacher, html.escape(_minutes(lesson.class_minutes))]
+        plans = [_planned(plan, [step.title for step in lesson.steps]) for plan in lesson.plans]
+        rows = _row(say("Aim"), [lesson.aim]) + _row(say("Other plans"), (), plans)
         sections = [f"{_paragraphs([lesson.about])}<dl>{rows}</dl>"]
         for number, step in enumerate(lesson.steps, 1):
             address = f"{page}#{urlencode({'lesson': f'{lesson.name}.{number}'})}"
             sections.append(_section(number, address, step))
     return _PAGE.format(
         language=html.escape(lesson.language), name=f"{title} · {for_teacher}", style=_STYLE,
-        facts=f"{for_teacher} · {html.escape(minutes)}", title=_inline(lesson.title),
+        facts=" · ".join(facts), title=_inline(lesson.title),
         sections="\n    ".join(sections),
     )  # fmt: skip
 
 
 def _section(number: int, address: str, step: Step) -> str:
     link = f'<a href="{html.escape(address)}">{number}. {_inline(step.title)}</a>'
-    facts = [say_n("{n} minute", "{n} minutes", step.minutes)] if step.minutes else []
+    facts = [_minutes(step.minutes)] if step.minutes else []
     facts += [say(WHO[step.who])] if step.who else []
     badge = f' <span class="projected">{html.escape(say_list(facts))}</span>' if facts else ""
     rows = (
@@ -91,6 +94,41 @@ def _section(number: int, address: str, step: Step) -> str:
     )
     heading = f"<h2>{link}{badge}</h2>"
     return f"<section>{heading}{_paragraphs(step.says)}<dl>{''.join(rows)}</dl></section>"
+
+
+def _planned(plan: Plan, titles: Sequence[str]) -> str:
+    """A plan in a sentence."""
+    words = {
+        "minutes": _minutes(plan.minutes), "whom": say(WHOM[plan.whom]),
+        "total": _minutes(plan.total),
+    }  # fmt: skip
+    if plan.leave_out:
+        words["steps"] = say_list(_name(titles[number - 1]) for number in plan.leave_out)
+    if plan.titled:
+        words["added"] = say_list(
+            f"{_name(title)} ({_plain(lesson)})" if lesson else _name(title)
+            for title, lesson in plan.titled
+        )
+    if plan.leave_out and plan.titled:
+        return say("{minutes}, {whom}: without {steps}; also {added}. In all {total}.", **words)
+    if plan.leave_out:
+        return say("{minutes}, {whom}: without {steps}. In all {total}.", **words)
+    if plan.titled:
+        return say("{minutes}, {whom}: also {added}. In all {total}.", **words)
+    return say("{minutes}, {whom}: all steps. In all {total}.", **words)
+
+
+def _name(title: str) -> str:
+    return f"*{_plain(title)}*"
+
+
+def _plain(title: str) -> str:
+    """A title without its own emphasis."""
+    return title.replace("*", "")
+
+
+def _minutes(n: int) -> str:
+    return say_n("{n} minute", "{n} minutes", n)
 
 
 def _row(label: str, texts: Sequence[str], options: Sequence[str] = (), right: int = 0) -> str:
