@@ -34,7 +34,8 @@ export const modelOf = (name) => {
       files: readdirSync(folder)
         .filter((file) => file.endsWith(".safetensors"))
         .sort()
-        .map((file) => bytesOf(join(folder, file))),
+        .map((file) => readFileSync(join(folder, file)))
+        .map((bytes) => ({ size: bytes.length, parts: [bytes] })),
       kernel: kernelBytes(),
     });
   const model = loaded.get(name) ?? load();

@@ -125,7 +125,7 @@ for (const [name, { files, page }] of Object.entries(
       config: parsed(read("config.json")),
       tokenizer: JSON.parse(read("tokenizer.json").toString()),
     },
-    files: weights.map((file) => Uint8Array.from(read(file)).buffer),
+    files: weights.map(read).map((bytes) => ({ size: bytes.length, parts: [bytes] })),
     kernel: readFileSync(join(OUT, "kernel.wasm")),
   });
   const frames = parsed(gunzipSync(read("frames.json.gz")));

@@ -53,11 +53,9 @@ export class Kernel {
     return new Float32Array(this.memory.buffer, address, count);
   }
 
-  /** @type {(bytes: Uint8Array, type: number, shape: number[]) => Tensor} */
-  store(bytes, type, shape) {
-    const address = this.allocate(bytes.length);
-    new Uint8Array(this.memory.buffer, address).set(bytes);
-    return { address, type, shape };
+  /** @param {number} address @param {number} count */
+  bytes(address, count) {
+    return new Uint8Array(this.memory.buffer, address, count);
   }
 
   /** Room for `count` float32. @param {number} count */

@@ -54,7 +54,7 @@ export class Model {
   static async load({ name, config, tokenizer, files, kernel: bytes }) {
     const kernel = await Kernel.from(bytes);
     const weights = new Weights(kernel);
-    for await (const file of files) weights.add(file);
+    for (const file of files) await weights.add(file);
     const network = Network.from(config.model, weights, kernel);
     const metadata = config.metadata ?? {};
     const nIds = metadata.tokenizer ? network.vocabularyOf("encoder") : 0;

@@ -2,7 +2,7 @@
 
 import { said } from "../web/later.js";
 import { Model } from "./model.js";
-import { joined, unpacked, unzipped } from "./page/packed.js";
+import { unpackedParts, unzipped } from "./page/packed.js";
 import { questions } from "./questions/every.js";
 import { Runs } from "./runs.js";
 import { serve } from "./worker.js";
@@ -11,11 +11,43 @@ import { serve } from "./worker.js";
 
 const runs = new Runs();
 
-// A file is its bytes, or the text that a page in one file holds.
-/** @type {(file: ArrayBuffer | string) => Promise<ArrayBuffer>} */
-const bytesOf = async (file) => (typeof file === "string" ? unpacked(file) : file);
-/** @type {(file: ArrayBuffer | string) => Promise<ArrayBuffer>} */
-const weightsOf = async (file) => (typeof file === "string" ? joined(await unpacked(file)) : file);
+// A file that the page sends in parts.
+class Arriving {
+  constructor() {
+    /** @type {{ part: any, taken: () => void }[]} */
+    this.parts = [];
+    this.wake = () => {};
+    this.isGone = false; // nobody reads it
+  }
+
+  // Resolves once the part is taken; null: there are no more.
+  /** @param {any} part @returns {Promise<void>} */
+  push(part) {
+    if (this.isGone) return Promise.resolve();
+    return new Promise((taken) => {
+      this.parts.push({ part, taken });
+      this.wake();
+    });
+  }
+
+  end() {
+    this.isGone = true;
+    for (const { taken } of this.parts) taken();
+  }
+
+  async *[Symbol.asyncIterator]() {
+    for (;;) {
+      while (!this.parts.length) await new Promise((done) => (this.wake = () => done(undefined)));
+      const { part, taken } = this.parts.splice(0, 1)[0];
+      taken();
+      if (part === null) return;
+      yield part;
+    }
+  }
+}
+/** @type {Map<string, Arriving>} */
+const arriving = new Map();
+
 /** @type {(bytes: ArrayBuffer, of?: (text: string) => string) => any} */
 const parsed = (bytes, of = String) => {
   const text = new TextDecoder().decode(bytes);
@@ -23,17 +55,20 @@ const parsed = (bytes, of = String) => {
 };
 
 /** @type {(data: Data) => Promise<void>} */
-const load = async ({ model: name, kernel, files, facts, batch }) => {
-  const weights = Object.keys(files).filter((file) => file.endsWith(".safetensors"));
-  const [config, tokenizer, frames] = await Promise.all(
-    ["config.json", "tokenizer.json", "frames.json.gz"].map((file) => bytesOf(files[file])),
-  );
-  async function* contents() {
-    for (const file of weights) yield await weightsOf(files[file]);
+const load = async ({ model: name, kernel, files, weights, isPacked, facts, batch }) => {
+  for (const file of weights) arriving.set(file.name, new Arriving());
+  const come = weights.map((/** @type {Data} */ file) => {
+    const parts = /** @type {any} */ (arriving.get(file.name));
+    return { size: file.size, parts: isPacked ? unpackedParts(parts) : parts, inPlanes: isPacked };
+  });
+  const [config, tokenizer] = ["config.json", "tokenizer.json"].map((file) => parsed(files[file]));
+  try {
+    const model = await Model.load({ name, config, tokenizer, files: come, kernel });
+    const frames = parsed(await unzipped(files["frames.json.gz"]), said);
+    runs.add(Object.assign(model, { frames }), facts, batch);
+  } finally {
+    for (const { name: file } of weights) arriving.get(file)?.end();
   }
-  const checkpoint = { name, config: parsed(config), tokenizer: parsed(tokenizer) };
-  const model = await Model.load({ ...checkpoint, files: contents(), kernel });
-  runs.add(Object.assign(model, { frames: parsed(await unzipped(frames), said) }), facts, batch);
 };
 
 // facts: of the run or batch that is asked about, as the page has them.
@@ -45,6 +80,7 @@ const answered =
 serve({
   ...Object.fromEntries(Object.keys(questions).map((name) => [name, answered(name)])),
   load,
+  part: ({ name, part }) => arriving.get(name)?.push(part),
   runs: (data, { progress, signal }) => runs.write(data, progress, signal),
   batches: (data, { progress }) => runs.readBatch(data, progress),
   typed: (data) => runs.typed(data),

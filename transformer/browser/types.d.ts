@@ -132,11 +132,15 @@ export interface Watch {
   signal?: AbortSignal;
 }
 
-// config, tokenizer: the JSON of config.json and tokenizer.json. files: the bytes of each *.safetensors,
-// read one by one. kernel: the bytes of kernel.wasm.
+// A *.safetensors file of so many bytes, in parts. inPlanes: all first bytes of float16 come before all second ones.
+export interface WeightsFile {
+  size: number; parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>; inPlanes?: boolean;
+}
+
+// config, tokenizer: the JSON of config.json and tokenizer.json. files: read one by one. kernel: the bytes of kernel.wasm.
 export interface Checkpoint {
   name: string; config: { model: object; metadata?: Record<string, any> };
-  tokenizer: TokenizerContent; files: Iterable<ArrayBuffer> | AsyncIterable<ArrayBuffer>;
+  tokenizer: TokenizerContent; files: Iterable<WeightsFile>;
   kernel: BufferSource;
 }
 
@@ -145,8 +149,10 @@ export interface Checkpoint {
 // progress sends the caller something before the result; signal: the caller does not need more.
 export interface CallContext { progress: (value: any) => void; signal: AbortSignal }
 export type Handlers = Record<string, (data: any, context: CallContext) => any>;
+// transfer: what the caller has no more afterwards.
+export interface CallOptions extends CallContext { transfer: Transferable[] }
 export interface Caller {
-  isWorker: boolean; call(name: string, data: any, options?: Partial<CallContext>): Promise<any>;
+  isWorker: boolean; call(name: string, data: any, options?: Partial<CallOptions>): Promise<any>;
   end(): void;
 }
 export type CallMessage =

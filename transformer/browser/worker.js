@@ -69,7 +69,10 @@ export const toWorker = (worker) =>
     /** @type {Map<number, {resolve: (value: any) => void, reject: (error: Error) => void, progress: (value: any) => void}>} */
     const waiting = new Map();
     let count = 0;
-    const post = (/** @type {CallMessage} */ message) => worker.postMessage(message);
+    const post = (
+      /** @type {CallMessage} */ message,
+      /** @type {Transferable[]} */ transfer = [],
+    ) => worker.postMessage(message, transfer);
     const fail = (/** @type {string} */ message) => {
       const error = Object.assign(new Error(message), { isFault: true });
       reject(error);
@@ -79,12 +82,12 @@ export const toWorker = (worker) =>
     /** @type {Caller} */
     const caller = {
       isWorker: true,
-      call: (name, data, { progress = () => {}, signal } = {}) =>
+      call: (name, data, { progress = () => {}, signal, transfer } = {}) =>
         new Promise((done, failed) => {
           count += 1;
           const id = count;
           waiting.set(id, { resolve: done, reject: failed, progress });
-          post({ type: "call", id, name, data });
+          post({ type: "call", id, name, data }, transfer);
           signal?.addEventListener("abort", () => post({ type: "cancel", id }), { once: true });
           if (signal?.aborted) post({ type: "cancel", id });
         }),

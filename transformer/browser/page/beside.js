@@ -9,7 +9,7 @@ import { loadPlotly } from "../../web/plots.js";
 import { page } from "../../web/store.js";
 import { answersOf, modelOf } from "./answers.js";
 import { Engine } from "./engine.js";
-import { fetched } from "./fetched.js";
+import { fetched, fetchedParts } from "./fetched.js";
 
 /** @typedef {Record<string, any>} Data */
 
@@ -19,9 +19,10 @@ const laterScripts = "later"; // of the import map
 /** @type {Record<string, string>} addresses, by what the engine calls the files */
 const addresses = {};
 const door = {
+  isPacked: false,
   address: (/** @type {string} */ name) => addresses[name],
-  read: (/** @type {string} */ name, /** @type {(bytes: number) => void} */ took = () => {}) =>
-    fetched(addresses[name] ?? name, took),
+  read: (/** @type {string} */ name) => fetched(addresses[name] ?? name),
+  readParts: fetchedParts,
 };
 export const engine = new Engine(door, {});
 /** @type {string[]} texts of examples */

@@ -6,7 +6,14 @@ import { page as state, showWaiting } from "../../web/store.js";
 import { toWorker } from "../worker.js";
 
 /** @typedef {Record<string, any>} Data */
-/** @typedef {{ address: (name: string) => string, read: (name: string, took?: (bytes: number) => void) => Promise<ArrayBuffer | string> }} Door */
+/** @typedef {Uint8Array<ArrayBuffer> | string} Part of a file: bytes, or a packed text */
+/**
+ * @typedef {object} Door
+ * @property {boolean} isPacked whether the parts of a file are packed texts
+ * @property {(name: string) => string} address
+ * @property {(name: string) => Promise<ArrayBuffer>} read
+ * @property {(name: string, take: (part: Part) => Promise<void>) => Promise<void>} readParts
+ */
 // Bytes of weights that are loading, and all of them; null: nothing is loading.
 export const loading = signal(/** @type {{ got: number, all: number } | null} */ (null));
 
@@ -34,7 +41,7 @@ export class Engine {
   }
 
   // Raises Error: a sentence, or with isFault where the engine has failed, which ends it.
-  /** @param {string} name @param {Data} data @param {{ progress?: (line: any) => void, signal?: AbortSignal }} [more] */
+  /** @param {string} name @param {Data} data @param {Partial<import("../types.d.ts").CallOptions>} [more] */
   async _call(name, data, more = {}) {
     try {
       this.caller ??= toWorker(new Worker(this.door.address(WORKER)));
@@ -76,31 +83,45 @@ export class Engine {
           },
         ),
       );
-    let got = 0;
-    const took = (/** @type {number} */ bytes) => {
-      got += bytes;
-      loading.value = { got, all };
-    };
-    took(0);
+    loading.value = { got: 0, all };
+    const isOfWeights = (/** @type {string} */ name) => name.endsWith(".safetensors");
+    const weights = Object.keys(files).filter(isOfWeights);
+    const others = Object.keys(files).filter((name) => !isOfWeights(name));
     try {
-      const kernel = await this.door.read("kernel.wasm");
-      const contents = await Promise.all(
-        Object.keys(files).map(async (name) => [
-          name.split("/").at(-1),
-          await this.door.read(name, took),
-        ]),
-      );
+      const kernel = this.door.read("kernel.wasm");
+      const contents = others.map(async (name) => [
+        name.split("/").at(-1),
+        await this.door.read(name),
+      ]);
       const data = {
-        model,
-        kernel,
-        files: Object.fromEntries(contents),
-        facts: page.run,
-        batch: page.batch,
+        ...{ model, kernel: await kernel, facts: page.run, batch: page.batch },
+        files: Object.fromEntries(await Promise.all(contents)),
+        weights: weights.map((name) => ({ name, size: files[name] })),
+        isPacked: this.door.isPacked,
       };
-      await this._call("load", data);
+      const isLoaded = this._call("load", data);
+      await Promise.all([isLoaded, this._send(weights, all)]);
       state.inBrowser = [...state.inBrowser, model];
     } finally {
       loading.value = null;
+    }
+  }
+
+  // Send files of weights to the worker as they come; all: bytes of the model's files.
+  /** @param {string[]} names @param {number} all */
+  async _send(names, all) {
+    let got = 0;
+    for (const name of names) {
+      const send = async (/** @type {Part} */ part) => {
+        if (typeof part !== "string") loading.value = { got: (got += part.length), all };
+        const transfer = typeof part === "string" ? [] : [part.buffer];
+        await this._call("part", { name, part }, { transfer });
+      };
+      try {
+        await this.door.readParts(name, send);
+      } finally {
+        await this._call("part", { name, part: null });
+      }
     }
   }
 

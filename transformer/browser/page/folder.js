@@ -1,10 +1,11 @@
 // Opens the page from a folder of files on any web server.
 
-import { fetched } from "./fetched.js";
+import { fetched, fetchedParts } from "./fetched.js";
 import { unzipped } from "./packed.js";
 
-/** @type {(name: string) => Promise<string>} */
-const textOf = async (name) => new TextDecoder().decode(await unzipped(await fetched(name)));
+/** @type {(answer: Promise<Response>) => Promise<string>} */
+const textOf = async (answer) =>
+  new TextDecoder().decode(await unzipped(await (await answer).arrayBuffer()));
 
 // Keep the page and these files in the browser, so that the page opens again without a network. Browsers allow it on https
 // and on this machine.
@@ -23,10 +24,9 @@ const keep = async (names) => {
 
 const open = async () => {
   const page = /** @type {any} */ (globalThis);
-  const files = [`words/${page.spokenHere}.json.gz`, "site.json.gz"];
-  const [spoken, text] = await Promise.all(files.map(textOf));
+  const [spoken, text] = await Promise.all(page.texts.map(textOf));
   const address = (/** @type {string} */ name) => new URL(name, document.baseURI).href;
-  page.site = { address, read: fetched, text, keep };
+  page.site = { isPacked: false, address, read: fetched, readParts: fetchedParts, text, keep };
   page.spoken = JSON.parse(spoken);
   const glossary = {
     type: "application/json",

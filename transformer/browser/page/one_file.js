@@ -1,13 +1,12 @@
 // Opens the page that is one file: its parts are texts in it. Scripts get addresses of their own; weights stay texts, which
 // the worker unpacks.
 
-import { unpacked, unzipped } from "./packed.js";
+import { partsOf, unpacked, unzipped } from "./packed.js";
 
-const WEIGHTS = /^models\//;
-
+/** @type {(name: string) => HTMLTemplateElement | null} */
+const elementOf = (name) => document.querySelector(`[data-file="${CSS.escape(name)}"]`);
 /** @type {(name: string) => string} */
-const textOf = (name) =>
-  document.querySelector(`[data-file="${CSS.escape(name)}"]`)?.textContent ?? "";
+const textOf = (name) => elementOf(name)?.content.textContent ?? "";
 /** @type {(name: string) => Promise<string>} */
 const decoded = async (name) =>
   new TextDecoder().decode(await unzipped(await unpacked(textOf(name))));
@@ -19,19 +18,29 @@ const open = async () => {
   const addresses = new Map();
   /** @type {Record<string, string>} */
   const imports = {};
-  /** @type {NodeListOf<HTMLElement>} */
+  /** @type {NodeListOf<HTMLTemplateElement>} */
   const scripts = document.querySelectorAll("[data-import]");
-  for (const { dataset, textContent } of scripts) {
-    const script = new Blob([await unpacked(textContent ?? "")], { type: "text/javascript" });
+  for (const { dataset, content } of scripts) {
+    const script = new Blob([await unpacked(content.textContent ?? "")], {
+      type: "text/javascript",
+    });
     const address = URL.createObjectURL(script);
     addresses.set(String(dataset.file), address);
     imports[String(dataset.import)] = address;
   }
   const page = /** @type {any} */ (globalThis);
   page.site = {
+    isPacked: true,
     address: (/** @type {string} */ name) => addresses.get(name),
-    read: async (/** @type {string} */ name) =>
-      WEIGHTS.test(name) ? textOf(name) : unpacked(textOf(name)),
+    read: async (/** @type {string} */ name) => unpacked(textOf(name)),
+    readParts: async (
+      /** @type {string} */ name,
+      /** @type {(part: string) => Promise<void>} */ take,
+    ) => {
+      for (const part of partsOf(textOf(name))) await take(part);
+    },
+    keep: async (/** @type {string[]} */ names) =>
+      names.forEach((name) => elementOf(name)?.remove()),
     text: await decoded("site.json.gz"),
   };
   page.spoken = JSON.parse(await decoded(`words/${page.spokenHere}.json.gz`));

@@ -27,15 +27,29 @@ export const unzipped = (bytes) => {
 /** @type {(text: string) => Promise<ArrayBuffer>} */
 export const unpacked = (text) => unzipped(bytesOf(text));
 
-// Bytes of which all first ones of float16 came before all second ones, in their order.
-/** @type {(planes: ArrayBuffer) => ArrayBuffer} */
-export const joined = (planes) => {
-  const half = planes.byteLength / 2;
-  const from = new Uint8Array(planes);
-  const to = new Uint8Array(planes.byteLength);
-  for (let at = 0; at < half; at += 1) {
-    to[2 * at] = from[at];
-    to[2 * at + 1] = from[half + at];
+const PART = 2 ** 20; // characters
+// A packed text in parts, which are packed texts too.
+/** @type {(text: string) => Generator<string>} */
+export function* partsOf(text) {
+  for (let at = 1; at < text.length; at += PART) {
+    const tooMany = at + PART < text.length ? "0" : text[0];
+    yield tooMany + text.slice(at, at + PART);
   }
-  return to.buffer;
-};
+}
+/** @type {(parts: AsyncIterable<string>) => AsyncGenerator<Uint8Array>} */
+export async function* unpackedParts(parts) {
+  const { readable, writable } = new DecompressionStream("gzip");
+  const writer = writable.getWriter();
+  const write = async () => {
+    for await (const part of parts) await writer.write(bytesOf(part));
+    await writer.close();
+  };
+  const written = write();
+  written.catch((error) => writer.abort(error)); // then there is no more to read
+  const reader = readable.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    yield value;
+  }
+}

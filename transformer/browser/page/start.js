@@ -82,13 +82,18 @@ const Loading = () => {
 };
 const place = /** @type {Element} */ (document.querySelector("gradio-app"));
 render(html`<${Loading} />${pageOf(site.layout, events)}`, place);
-// Once the first picture stands, the weights come, and what else the page may ask for.
+// The weights come while the first picture is drawn, as the line is free then; or are unpacked once it stands. Then comes what
+// else the page may ask for.
 const laterScripts = "later"; // of the page's import map
-whenIdle(async () => {
-  await engine.load(first).catch(() => {});
+const soon = door.isPacked ? whenIdle : queueMicrotask;
+soon(async () => {
+  const isLoaded = await engine.load(first).then(
+    () => true,
+    () => false,
+  );
   await import(laterScripts);
   whenIdle(async () => {
     await loadPlotly().catch(() => {});
-    await door.keep?.(Object.keys(site.models[first].files)).catch(() => {}); // a browser may deny it
+    if (isLoaded) await door.keep(Object.keys(site.models[first].files)).catch(() => {}); // a browser may deny it
   });
 });

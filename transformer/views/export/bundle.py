@@ -23,7 +23,7 @@ _PASSED_ON = re.compile(rf'export{_BEGINS} ?\{{([^}}]*)\}} ?from ?"(\.[^"]+)";')
 _BARE = re.compile(r'^import "\.[^"]+";$', re.MULTILINE)
 _LISTED = re.compile(rf"export{_BEGINS} ?\{{([^}}]*)\}};")
 _DEFAULT = re.compile(rf"export{_BEGINS} default (?=function\()")
-_EXPORT = re.compile(r"^export (const|class|(?:async )?function) (\w+)", re.MULTILINE)
+_EXPORT = re.compile(r"^export (const|class|(?:async )?function\*?) (\w+)", re.MULTILINE)
 _OTHER = re.compile(r"^(?:import|export)\b.*|;export\b.{,60}", re.MULTILINE)
 _ENDS_SCRIPT = re.compile(r"(?:</script|<!--).*", re.IGNORECASE)
 # A comment behind code has no quotes: so it is none in a string.

@@ -17,7 +17,7 @@ TEMPLATE = "browser/page/page.html"
 OPENER = "browser/page/one_file.js"
 NOTES = "browser/page/unopened.html"  # why it does not open
 HOLE = re.compile(r"/\*(\w+)\*/")
-ALPHABET = bytes(one for one in range(33, 127) if chr(one) not in '<&"')  # safe in a script
+ALPHABET = bytes(one for one in range(33, 127) if chr(one) not in '<&"')  # no markup
 GROUPS = 1 << 16  # of 13 bytes, which are packed at a time
 
 
@@ -29,10 +29,10 @@ def filled(parts: Mapping[str, str]) -> str:
 
 def opener(texts: Mapping[str, str], imports: Mapping[str, str]) -> str:
     """The part "opens". texts: of `as_text`, by file; imports: the names by which scripts import
-    some of the files."""
+    some of the files. They are templates: browsers read those in two thirds of a script's time."""
     named = {file: f' data-import="{name}"' for file, name in imports.items()}
     held = "\n".join(
-        f'<script type="text/plain" data-file="{file}"{named.get(file, "")}>{text}</script>'
+        f'<template data-file="{file}"{named.get(file, "")}>{text}</template>'
         for file, text in texts.items()
     )
     notes = translate_html(read_module(NOTES), language())
