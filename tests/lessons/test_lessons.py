@@ -570,7 +570,8 @@ def test_a_recorded_text_in_a_lesson_is_what_the_network_wrote():
     written = [one["text"] for one in json.loads(STORIES.read_text("utf-8"))]
     plain = [" ".join(text.split()) for text in written]
     for lesson in read_folder(FOLDER)["learning"].values():
-        quoted = [one[5:].removesuffix(" …") for one in lesson.steps[6].says if one[:1] == "*"]
+        labelled = [one for one in lesson.steps[6].says if one[:1] == "*"]
+        quoted = [one.partition(": ")[2].removesuffix(" …") for one in labelled]
         assert len(quoted) == 3
         assert all(any(text.startswith(one) for text in plain) for one in quoted), quoted
 
