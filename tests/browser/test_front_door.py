@@ -14,6 +14,11 @@ from transformer.server.fields import cards
 LAST = 31  # the L at which the opening's text ends
 SHADES = """() => [...document.querySelectorAll("#tokens .text-tokens button.token")]
     .map(token => Number(token.style.getPropertyValue("--read")))"""
+# The files that Gradio's script had to name itself, and the addresses of what was fetched.
+ADDED = """[...document.querySelectorAll("link[href^='http'][href*='/assets/']")]
+    .filter(link => ![...document.scripts].some(({ src }) => src === link.href))
+    .map(link => link.href)"""
+FETCHED = """performance.getEntriesByType("resource").map(({ name }) => new URL(name).pathname)"""
 # Both sides of the picture are at least so long, and nothing is wider than the window.
 LARGE = """([width, least]) => {
     const { xaxis, yaxis } = document.querySelector(".attention .large")._fullLayout;
@@ -30,6 +35,7 @@ def shade(weights: torch.Tensor) -> list[float]:
 
 def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(door):
     visitor = Counted(door)
+    the_page_brings_what_gradio_and_its_example_ask_for(visitor)
     door.tab("Attention")
     a_head_that_finishes_names_is_shown_and_shades_the_text_on_every_tab(visitor)
     visitor.visit.tab("Attention")
@@ -44,6 +50,15 @@ def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(door):
     door.enter("Der Hund schläft")
     status = visitor.page.locator("#status .status")
     expect(status).to_contain_text("this model learned English alone")
+
+
+def the_page_brings_what_gradio_and_its_example_ask_for(visitor: Counted) -> None:
+    page = visitor.page
+    expect(page.locator(".head-card li")).to_have_count(3)
+    expect(page.locator("#generate")).to_be_visible()  # Gradio has come
+    assert page.evaluate(ADDED) == []
+    asked = {path.partition("/resources/")[2] for path in page.evaluate(FETCHED)}
+    assert asked & {"atlas", "metrics", "journey", "heatmap", "continuation", "deciding"} == set()
 
 
 def a_head_that_finishes_names_is_shown_and_shades_the_text_on_every_tab(visitor: Counted) -> None:

@@ -22,8 +22,7 @@ from transformer import Model
 from transformer.server import application, classes, http_server
 from transformer.server.guard import RESOURCES
 from transformer.server.http_server import Server, listen, url_of
-from transformer.server.modules import MODULES
-from transformer.server.pages import PLOTLY_JS
+from transformer.server.modules import MODULES, PLOTLY_JS
 from transformer.server.service import Service
 
 pytestmark = pytest.mark.slow

@@ -14,6 +14,7 @@ import transformer
 from transformer import with_lens
 from transformer.server import presses
 from transformer.server.fields import read_tour
+from transformer.server.first_answers import first_answers
 from transformer.server.lessons import shown_by
 from transformer.server.page import description
 from transformer.server.page_models import EXAMPLES, example_of, is_offered
@@ -97,6 +98,16 @@ def test_the_first_picture_is_of_the_stored_runs_weights():
         shown = np.sqrt(expected[allowed]) * 255 - small[allowed]
         assert (shown >= -1).all()
         assert (shown < 33).all()  # eight colours
+
+
+def test_a_large_network_answers_nothing_at_the_start_but_its_pictures():
+    service = Service([tiny_model()])
+    facts, _ = example_facts(service, "tiny")
+    for most, more in ((0.0, set()), (1e12, {"metrics", "journey", "heatmap"})):
+        answers = first_answers(service, facts, metrics=True, most=most)
+        names = {name for name, *_ in answers}
+        assert "atlas" in names
+        assert more <= names if more else names == {"atlas"}
 
 
 CARDS = {card["title"]: card for card in read_tour()["card"]}

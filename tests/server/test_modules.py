@@ -6,8 +6,7 @@ import httpx
 from kit import aio
 
 from transformer.server import modules
-from transformer.server.modules import APART, MAIN, MODULES, PACKAGE, PAGE, STYLE
-from transformer.server.pages import PLOTLY_JS
+from transformer.server.modules import APART, MAIN, MODULES, PACKAGE, PAGE, PLOTLY_JS, STYLE
 
 
 def ask(path: str, method: str = "GET", accept: str = "identity", tag: str = "") -> httpx.Response:

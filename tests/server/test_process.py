@@ -27,6 +27,7 @@ from transformer.server import PRIVATE, http_server, sweep
 from transformer.server.errors import BUSY, ENDING, public_error
 from transformer.server.http_server import listen, watched
 from transformer.server.limits import MAX_WAITING
+from transformer.server.modules import PLOTLY_JS, PREFIX
 from transformer.server.process import ShortLog
 
 pytestmark = pytest.mark.slow
@@ -100,7 +101,8 @@ def test_an_unfinished_second_request_times_out(server):
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Linux alone has it")
 def test_a_connection_whose_answer_is_never_read_is_closed(server):
     with server.client() as client, socket.socket() as caller:
-        at = client.get("").text.split('rel="prefetch" as="script" href="', 1)[1].split('"')[0]
+        version = client.get("ready").json()["version"]
+        at = f"{PREFIX}{version}/{PLOTLY_JS}"
         caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         caller.connect(("127.0.0.1", server.port))
         caller.sendall(f"GET /{at} HTTP/1.1\r\nHost: a\r\n\r\n".encode())  # megabytes

@@ -22,6 +22,7 @@ from transformer.server.api import check_tools, endpoint_blocks, endpoints_of, t
 from transformer.server.class_routes import class_routes, phone_routes, step_shower, text_taker
 from transformer.server.classes import Classes
 from transformer.server.errors import HANDLERS
+from transformer.server.gradio_files import assets
 from transformer.server.guard import API, RESOURCES, Guard
 from transformer.server.http_server import Server, url_of, watched
 from transformer.server.in_browser import PREFIX as WEIGHTS_PREFIX
@@ -155,7 +156,7 @@ async def application(
     app.include_router(link_routes(service))
     app.include_router(teacher_routes(service))
     app.include_router(phone_routes(classes))
-    mount(app, blocks, service.shares["pages"], below, mcp)
+    mount(app, blocks, service.shares["pages"], assets(pages.gradio_names), below, mcp)
     app.router.lifespan_context = lifespan
 
     def end() -> None:

@@ -60,6 +60,7 @@ WORKER = "server/static/worker.js"  # a bundle of IN_WORKER
 IN_WORKER = "browser/page_worker.js"
 PHONE = "server/static/phone.js"
 STYLE = "server/static/style.css"
+PLOTLY_JS = "server/static/vendor/plotly-cartesian.min.js"
 # What components share, before their own.
 SHARED = ("web/theme.css", "server/static/pictures.css", "server/static/page.css")
 APART = ("views/export/static/", "browser/")  # of pages without a server

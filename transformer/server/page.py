@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from base64 import b64encode
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -143,17 +142,12 @@ def _lay_out(service: Service) -> None:
     model, share = _top_line(service, name)
     run, batch = example_facts(service, name)
     site, head = first_head(run)
-    place = {"run": run["run"], "stack": site.stack, "kind": site.kind}
-    small = answer(service, PICTURES["atlas"], place)
-    as_text = {
-        part: b64encode(small[part].tobytes()).decode("ascii") for part in ("pixels", "masked")
-    }
     # Plotly's first figure is slow
     answer(service, PICTURES["heatmap"], {"run": run["run"], "site": str(site), "head": head})
     with gr.Row(elem_id="columns"):
         with gr.Column(elem_id="left"):
             component("guide", elem_id="tour-card")
-            left = _left(example_of(shown), first, run, batch, place | small | as_text)
+            left = _left(example_of(shown), first, run, batch)
             component("exports", folder="views/export")
         with gr.Column(elem_id="right"), gr.Tabs():
             right = _right(shown, first["lines"])
@@ -190,10 +184,8 @@ def _left(
     first: Mapping[str, Any],
     run: dict[str, Any],
     batch: dict[str, Any],
-    heads: dict[str, Any],
 ) -> dict[str, Any]:
-    """The text and its continuation, the box for the visitor's text, and the next token. heads:
-    small pictures of all of them, with their bytes as text."""
+    """The text and its continuation, the box for the visitor's text, and the next token."""
     around = partial(component, script="prompt_panel")
     with gr.Column(elem_id="story"):
         around("tokens", run, batch=batch)
@@ -213,7 +205,7 @@ def _left(
         around("altered")
         around("seed")
     with gr.Column(elem_id="next"):
-        component("next_words", first=heads, folder="views/journey")
+        component("next_words", folder="views/journey")
         component("hidden_words", folder="views/prediction")
         temperature = gr.Slider(
             0, 2, first["temperature"], step=0.05,

@@ -16,7 +16,10 @@ from urllib.parse import parse_qs, quote, urlencode
 
 import gradio as gr
 import numpy as np
+import orjson
+from anyio import to_thread
 from fastapi import FastAPI, Request, Response
+from starlette.datastructures import Headers
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -24,12 +27,23 @@ from transformer.analysis.atlas import atlas
 from transformer.checks import shortened
 from transformer.messages import ENGLISH, catalogue, language, languages, say, speaking
 from transformer.messages.templates import glossary_element, json_in_script, translate_html
+from transformer.server import gradio_files
 from transformer.server.errors import CLOSED, Refused
 from transformer.server.fields import cards, fields_schema
+from transformer.server.first_answers import MAX_AT_START, first_answers
 from transformer.server.guard import API, GRADIO, GRADIO_FILE, TOOLS, path_of
 from transformer.server.in_browser import offered_names
 from transformer.server.lessons import offered
-from transformer.server.modules import ENGINE, LATER, MODULES, PAGE, STYLE, Asset, in_language
+from transformer.server.modules import (
+    ENGINE,
+    FOREVER,
+    LATER,
+    MODULES,
+    PAGE,
+    STYLE,
+    Asset,
+    in_language,
+)
 from transformer.server.page import TITLE, description
 from transformer.server.page_models import first_controls
 from transformer.server.page_runs import example_facts, first_head
@@ -41,10 +55,6 @@ from transformer.views.drawing.style import FONT
 
 TEMPLATE = Path(__file__).parent / "static" / "page.html"
 HOLE = re.compile(r"/\*(\w+)\*/")
-PLOTLY_JS = "server/static/vendor/plotly-cartesian.min.js"
-# In Gradio's own page: its script and its style sheet, whose names change with each version.
-GRADIO_PAGE = Path(gr.__file__).parent / "templates" / "frontend" / "index.html"
-GRADIO_FILES = re.compile(r'<(?:script|link)[^>]*"\./assets/index-[^>]*>(?:</script>)?')
 # The page's Content-Security-Policy. Gradio needs inline scripts and styles; a Space and a notebook
 # on this machine may embed the page.
 POLICY = "; ".join(
@@ -90,6 +100,7 @@ class Pages:
         self._service, self._app_id = service, app_id
         self._assets: dict[str, Asset] = {}
         self._locks = {name: threading.Lock() for name in languages()}
+        self.gradio_names: list[str] = []  # of the files of Gradio's that the page takes
         self.asset(ENGLISH)
 
     def asset(self, name: str) -> Asset:
@@ -109,9 +120,8 @@ class Pages:
 
     def _markup(self, config: Mapping[str, Any]) -> str:
         """The page. config: as Gradio's frontend reads it."""
-        files = GRADIO_FILES.findall(GRADIO_PAGE.read_text("utf-8"))
-        if len(files) != 2:
-            raise RuntimeError(f"Gradio's page has one script and one style sheet; got {files}")
+        kinds = (component["type"] for component in config["components"])
+        self.gradio_names = gradio_files.file_names(dict.fromkeys(kinds))
         bundles = {"page": PAGE, "later": LATER, "engine": ENGINE}
         scripts = {
             name: f"./{in_language(MODULES.address(file), language())}"
@@ -126,23 +136,30 @@ class Pages:
             "imports": json.dumps({"imports": scripts}),
             "schema": json_in_script(fields_schema() | self._schema),
             "glossary": glossary_element(language()),
-            "plotly": MODULES.address(PLOTLY_JS),
             "style": MODULES.address(STYLE),
-            "gradio": "\n    ".join(files),
+            "gradio": "\n    ".join(gradio_files.page_tags()),
+            "parts": gradio_files.tags(self.gradio_names),
+            "answers": self._answers(),
         }
         template = translate_html(TEMPLATE.read_text("utf-8"), language())
         return HOLE.sub(lambda hole: str(parts.get(hole[1], hole[0])), template)
+
+    def _answers(self) -> str:
+        """What the page asks first, as JSON that cannot close its <script> element."""
+        facts, _ = example_facts(self._service, next(iter(self._service.models)))
+        answers = first_answers(self._service, facts, metrics=True, most=MAX_AT_START)
+        return orjson.dumps(answers).decode().replace("<", "\\u003c")
 
 
 class Reached:
     """Gradio's app, of which GRADIO and its files are reached by GET, and tools by POST.
 
     The list is checked where Gradio's router would match the path, so that no other spelling of one
-    reaches it. Raises Refused.
+    reaches it. Raises Refused. files: those of Gradio's that are served from memory, by path.
     """
 
-    def __init__(self, gradio: ASGIApp, tools: bool) -> None:
-        self.gradio, self.tools = gradio, TOOLS if tools else ()
+    def __init__(self, gradio: ASGIApp, tools: bool, files: Mapping[str, Asset]) -> None:
+        self.gradio, self.tools, self.files = gradio, TOOLS if tools else (), files
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, method = path_of(scope), scope.get("method")
@@ -151,6 +168,9 @@ class Reached:
             raise Refused(404, CLOSED)
         if method == "HEAD":  # whose answer the server sends without its body
             scope = {**scope, "method": "GET"}
+        if asset := self.files.get(path):
+            response = await to_thread.run_sync(asset.answer, Headers(scope=scope), FOREVER)
+            return await response(scope, receive, send)
         await self.gradio(scope, receive, send)
 
 
@@ -192,9 +212,16 @@ def policy_for(embed_on: Sequence[str]) -> str:
     return " ".join((POLICY, *embed_on))  # it ends with those that may
 
 
-def mount(app: FastAPI, blocks: gr.Blocks, slots: Slots, root: str = "", mcp: bool = False) -> None:
+def mount(
+    app: FastAPI,
+    blocks: gr.Blocks,
+    slots: Slots,
+    files: Mapping[str, Asset],
+    root: str = "",
+    mcp: bool = False,
+) -> None:
     """Mount Gradio's frontend and what describes the API, with how the page looks and without what
-    Gradio might keep. slots: see `Descriptions`."""
+    Gradio might keep. slots: see `Descriptions`; files: see `Reached`."""
     gr.mount_gradio_app(
         app,
         blocks,
@@ -214,7 +241,7 @@ def mount(app: FastAPI, blocks: gr.Blocks, slots: Slots, root: str = "", mcp: bo
     )  # fmt: skip
     gradio = app.router.routes.pop()
     assert isinstance(gradio, Mount)
-    gradio.app = Reached(gradio.app, mcp)
+    gradio.app = Reached(gradio.app, mcp, files)
     descriptions = Descriptions(gradio.app, slots)
     app.router.routes += [*(Route(path, descriptions) for path in Descriptions.paths), gradio]
 

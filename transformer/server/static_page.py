@@ -20,7 +20,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 from markdown_it import MarkdownIt
 
 from transformer.checks import InvalidRequest, check_choice, check_names
@@ -39,21 +38,22 @@ from transformer.runs.head_data import head_view
 from transformer.runs.run import Run
 from transformer.server.experiments import Experiments
 from transformer.server.fields import SETTINGS, cards, fields_schema, request_of_run
+from transformer.server.first_answers import first_answers
 from transformer.server.in_browser import KERNEL, model_files, versioned
 from transformer.server.lessons import lesson, lesson_of, lessons, offered
-from transformer.server.modules import LATER, MODULES, PAGE, SENTENCES, STYLE
+from transformer.server.modules import LATER, MODULES, PAGE, PLOTLY_JS, SENTENCES, STYLE
 from transformer.server.page import description
 from transformer.server.page_models import first_controls, model_card, offered_texts
 from transformer.server.page_runs import run_facts
 from transformer.server.presses import example_page
-from transformer.server.resources import answer, numbers, written
+from transformer.server.resources import written
 from transformer.server.service import Service
 from transformer.server.store import RUNS
 from transformer.views.declaration import Answer
 from transformer.views.export import MAX_EXPORT_BYTES, file_name
 from transformer.views.export.bundle import bundle, read_module, read_style
 from transformer.views.export.one_file import as_text, filled, opener
-from transformer.views.registry import PICTURES, VIEWS
+from transformer.views.registry import VIEWS
 
 START, WORKER = "browser/page/start.js", "browser/page_worker.js"
 IMPORTS = {PAGE: "page", LATER: "later", START: "start", WORKER: "worker"}  # of scripts
@@ -66,7 +66,6 @@ globalThis.texts = [`words/${spokenHere}.json.gz`, "site.json.gz"].map((name) =>
 """
 EVENTS = "browser/page/events.js"  # is no file
 PAGE_STYLE = "browser/page/page.css"
-PLOTLY = "server/static/vendor/plotly-cartesian.min.js"
 SPOKEN = "speak(globalThis.spoken.words);\n"  # in place of a language's sentences
 MOUNTED = re.compile(r'import\("(\w+)"\)\]\).*?modules\["([^"]+)"\]\.(mount[.\w]*)', re.DOTALL)
 PROPERTIES = (
@@ -186,7 +185,7 @@ class Page:
             **{name: text.encode() for name, text in scripts.items()},
             STYLE: style.encode(),
             "kernel.wasm": KERNEL.read_bytes(),
-            "plotly.js.gz": _zipped(read_module(PLOTLY).encode()),
+            "plotly.js.gz": _zipped(read_module(PLOTLY_JS).encode()),
         }
 
     def _said(self, site: bytes, sentences: frozenset[str]) -> dict[str, bytes]:
@@ -246,7 +245,7 @@ class Page:
             },
             "offered": sorted(texts),
             "batches": sorted(batches),
-            "answers": self._first_answers(pages),
+            "answers": first_answers(self.service, first["run"], metrics=False),
         }
 
     def _written(self, parts: Mapping[str, Any], names: Mapping[str, str] = NOTHING) -> bytes:
@@ -260,41 +259,6 @@ class Page:
         for key, name in named.items():
             text = text.replace(key, name)
         return text.encode()
-
-    def _first_answers(self, pages: Mapping[str, Any]) -> list[Any]:
-        """What the page asks of the run that it opens with: [name, question, answer] each."""
-        run = next(iter(pages.values()))["run"]
-        if run["head"] != "tokens":
-            return []
-        of, opening = {"run": run["run"]}, run["opening"]
-
-        def answered(name: str, data: dict[str, Any]) -> list[Any]:
-            found = answer(self.service, PICTURES[name], data)
-            packed = {
-                key: numbers(part, True) if isinstance(part, np.ndarray) else part
-                for key, part in found.items()
-            }
-            return [name, data, packed]
-
-        read = opening.get("read")  # which it names, or leaves to the answer
-        place = of | {"position": run["last_read"] if read is None else read}
-        first = [answered("telling", of), answered("journey", of if read is None else place)]
-        telling, journey = (found for _, _, found in first)
-        at = telling.get("head") or journey["named"]
-        if "site" in opening:
-            at = {"head": int(opening.get("head", 0))}
-            at["site"] = opening["site"]
-        elif at:
-            at = {"site": "{stack}.{layer}.{kind}".format(**at), "head": at["head"]}
-        if not at:
-            return first
-        shown = of | at | {"numbers": True}
-        asked = [
-            ("without_head", place | at),
-            ("continuation", place),
-            ("continuation", place | at),
-        ]
-        return [*first, *(answered(*one) for one in [*asked, ("heatmap", shown)])]
 
     def _lessons(self) -> list[str]:
         """Those that show nothing of the tab Learn."""

@@ -1,5 +1,4 @@
-// A part of the page as a Preact component: how it is mounted, requests answers, knows whether it is visible,
-// and folds behind a heading. See README.md for how to write one.
+// A part of the page as a Preact component: how it is mounted, requests answers, knows whether it is visible, folds. See README.md.
 
 import { bindField } from "./fields.js";
 import { html, useLayoutEffect, useRef, render, signal, useMemo, useState } from "./preact.js";
@@ -107,7 +106,7 @@ export const Section = ({ name, title, finding, children }) => {
 
 // ---- a part ----
 
-const NEAR = "600px"; // parts this close to the viewport are drawn
+const NEAR_PX = 600; // parts this close to the viewport are drawn
 const LEAST_PX = 4; // changes of width below this are ignored
 
 // Mount a component in the template of `component` of server/components.py. props: Gradio's. submit(value)
@@ -228,12 +227,15 @@ const watchSight = (element, part) => {
       part.seen = entries[entries.length - 1].isIntersecting;
       part.isHidden = !part.seen && element.getClientRects().length === 0;
     },
-    { rootMargin: NEAR },
+    { rootMargin: `${NEAR_PX}px` },
   );
   const size = new ResizeObserver(() => {
     const width = element.clientWidth;
     if (width && Math.abs(width - part.width) > LEAST_PX) part.width = width;
   });
+  const { top, bottom } = element.getBoundingClientRect(); // what observers say a frame later, held up by other scripts
+  part.width = element.clientWidth;
+  part.seen = part.width > 0 && bottom > -NEAR_PX && top < window.innerHeight + NEAR_PX;
   for (const observer of [sight, size]) observer.observe(element);
   return () => [sight, size].forEach((observer) => observer.disconnect());
 };
@@ -262,8 +264,7 @@ export const useDocument = (names, listener, first = false) => {
 // loading, null before the first; asked: its data. current: the answer to the data of this draw alone, null while
 // that is loading: what is said of it under a name goes by this one. question: the endpoint's name, or a function that returns the answer.
 // data: null requests nothing. It is requested only while the part is visible, and a refusal is shown in the
-// page's status until something else is asked; it is requested again after the part was out of sight.
-// take(answer, data): called in the same draw, with null after a refusal.
+// page's status until something else is asked; it is requested again after the part was out of sight. take(answer, data): called in the same draw, with null after a refusal.
 /** @type {(part: Part, question: string | ((data: any) => Promise<any>), data: any, take?: (answer: any, data: any) => void) => {answer: any, asked: any, current: any}} */
 export const useAnswer = (part, question, data, take = () => {}) => {
   const [found, setFound] = useState({ answer: null, asked: null, key: "null", isRefused: false });

@@ -20,6 +20,14 @@ let library = null;
 /** @type {(address: typeof source) => void} */
 export const takePlotlyFrom = (address) => (source = address);
 
+// Fetch it while nothing else is to be done.
+export const prefetchPlotly = async () => {
+  const link = document.createElement("link");
+  document.head.append(
+    Object.assign(link, { rel: "prefetch", as: "script", href: await source() }),
+  );
+};
+
 // A private reference: other pictures on a page may load another Plotly.
 export const loadPlotly = () => {
   loading ??= fetchPlotly().catch(() => {

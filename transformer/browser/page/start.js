@@ -7,6 +7,7 @@ import { say } from "../../web/messages.js";
 import { loadPlotly, takePlotlyFrom } from "../../web/plots.js";
 import { said } from "../../web/later.js";
 import { unzipped } from "./packed.js";
+import { arrayOr, storedAnswers } from "../../web/stored_answers.js";
 import { answersOf } from "./answers.js";
 import { Engine, loading } from "./engine.js";
 import { events } from "./events.js";
@@ -18,16 +19,9 @@ const { spoken, site: door } = /** @type {any} */ (globalThis);
 
 // ---- what Python wrote: calls of sentences, arrays as of server/resources.py ----
 
-/** @type {Record<string, any>} */
-const TYPES = { uint8: Uint8Array, int32: Int32Array, float32: Float32Array };
-/** @type {(value: any) => any} */
-const arrayOf = ({ dtype, base64 }) => {
-  const bytes = Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0));
-  return new TYPES[dtype](bytes.buffer);
-};
 const site = JSON.parse(door.text, (_, value) => {
   if (typeof value === "string") return said(value);
-  return value?.base64 && value.dtype ? arrayOf(value) : value;
+  return arrayOr(value);
 });
 
 // ---- the answers ----
@@ -38,25 +32,13 @@ const engine = new Engine(door, site.models);
 const first = declared.controls.model;
 const answers = answersOf(engine, first, [...site.offered, ...site.batches]);
 
-// A question without what it leaves to its defaults, whatever their order.
-/** @type {(name: string, data: Data) => string} */
-const keyOf = (name, data) =>
-  JSON.stringify([
-    name,
-    ...Object.entries(data)
-      .filter(([, value]) => value !== null && value !== undefined)
-      .sort(),
-  ]);
-/** @type {[string, Data, any][]} about the run that the page opens with */
-const firstAnswers = site.answers;
-const stored = new Map(firstAnswers.map(([name, data, answer]) => [keyOf(name, data), answer]));
+const stored = storedAnswers(site.answers); // about the run that the page opens with
 /** @type {(name: string) => (data: Data) => any} */
-const storedOr = (name) => (data) => stored.get(keyOf(name, data)) ?? answers[name](data);
-const names = new Set(firstAnswers.map(([name]) => name));
+const storedOr = (name) => (data) => stored.answer(name, data) ?? answers[name](data);
 
 answerFrom({
   ...answers,
-  ...Object.fromEntries([...names].map((name) => [name, storedOr(name)])),
+  ...Object.fromEntries(stored.names.map((name) => [name, storedOr(name)])),
   leave: () => null,
   metrics: () => null, // no page says anything about heads then
   kept: ({ runs }) => ({ kept: runs.map(() => true) }), // what the page shows it can read again

@@ -5,7 +5,15 @@ import { isOpening, reopen } from "./link.js";
 import "../../web/runs.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
 import "../../web/selection.js";
-import { SESSION, VISIT, hasServer, session, storage, whenIdle } from "../../web/ask.js";
+import {
+  SESSION,
+  VISIT,
+  answerFrom,
+  hasServer,
+  session,
+  storage,
+  whenIdle,
+} from "../../web/ask.js";
 import { declared } from "../../web/declared.js";
 import { controls, page, setQuery, emit, showWaiting } from "../../web/store.js";
 import { bindField, fields, setFields } from "../../web/fields.js";
@@ -15,6 +23,8 @@ import { followPointer } from "../../web/pointer.js";
 import { asksForServer, isEmbedded, withoutEmbed } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { useDocument } from "../../web/part.js";
+import { prefetchPlotly } from "../../web/plots.js";
+import { arrayOr, storedAnswers } from "../../web/stored_answers.js";
 import { isPlaced } from "./first_look.js";
 import { useFocus } from "./focus.js";
 import { TermTip } from "./terms.js";
@@ -58,7 +68,18 @@ if (kept?.lost) {
   });
 }
 
-// ---- the network in this browser: begun once the page has opened and nothing else is to be done ----
+// ---- what it asks first is part of the page ----
+
+const firstAnswers = document.getElementById("first-answers")?.textContent ?? "[]";
+const stored = storedAnswers(JSON.parse(firstAnswers, (_, value) => arrayOr(value)));
+answerFrom(
+  Object.fromEntries(
+    stored.names.map((name) => [name, (/** @type {any} */ data) => stored.answer(name, data)]),
+  ),
+  (name, data) => stored.answer(name, data) !== undefined,
+);
+
+// ---- Plotly, and the network in this browser: once the page has opened and nothing else is to be done ----
 
 const LEAST_GB = 4; // of memory
 const mayLoadNetwork = () => {
@@ -71,13 +92,14 @@ const begin = async () => {
   const { modules } = await import(network);
   modules["browser/page/beside.js"].start();
 };
-if (mayLoadNetwork()) {
-  const stop = effect(() => {
-    if (!isPlaced.value || isOpening() || !page.run) return;
-    queueMicrotask(() => stop());
-    whenIdle(() => void begin().catch(() => {})); // the server answers
+const stopWaiting = effect(() => {
+  if (!isPlaced.value || isOpening() || !page.run) return;
+  queueMicrotask(() => stopWaiting());
+  whenIdle(() => {
+    prefetchPlotly().catch(() => {});
+    if (mayLoadNetwork()) begin().catch(() => {}); // the server answers
   });
-}
+});
 
 // ---- another model, or another run ----
 

@@ -96,12 +96,6 @@ export const useAtlas = (part, of) =>
 // The same of a kind of attention, as far as it is known.
 /** @type {(at: Head) => any} */
 export const knownAtlas = (at) => keptAnswer("atlas", kindAsked(at)).value;
-// The small pictures of the stored example are part of the page.
-/** @type {(sent: any) => void} */
-export const keepAtlas = ({ run, stack, kind, ...sent }) => {
-  keptAnswer("atlas", { run, stack, kind }).value = atlasOf(sent);
-};
-
 // The metrics of a kind's heads, by default the shown one's, {answer, asked}; of: see kindAsked.
 /** @type {(part: Part, of?: KindAsked | null) => { answer: import("./types").Metrics | null, asked: any }} */
 export const useMetrics = (part, of = kindShown()) =>

@@ -28,7 +28,7 @@ import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
 import { effect, html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
 import { beginning, readFrom, Token } from "../../web/text.js";
-import { keepAtlas, weightsOfToken } from "../attention/numbers.js";
+import { weightsOfToken } from "../attention/numbers.js";
 import { distribution, draws, probabilitiesOf } from "./distribution.js";
 
 const SHOWN = 5;
@@ -258,12 +258,9 @@ const Drawn = ({ answer, preview, isCurrent }) => {
     }</p>`;
 };
 
-const NextWords = ({ props }) => {
+const NextWords = () => {
   const part = usePart();
-  useMemo(() => {
-    if (props.first) keepAtlas(props.first);
-    readFrom(weightsOfToken(() => false)); // until Attention is mounted
-  }, []);
+  useMemo(() => readFrom(weightsOfToken(() => false)), []); // until Attention is mounted
   const journey = useJourney(part);
   const { asked } = journey;
   const typed = useTyped(part);

@@ -1,0 +1,31 @@
+// Answers that Python wrote into the page, about the run that it opens with; see server/first_answers.py.
+
+/** @typedef {Record<string, any>} Data */
+
+/** @type {Record<string, any>} */
+const TYPES = { uint8: Uint8Array, int32: Int32Array, float32: Float32Array };
+// A value of their JSON: the array, where it is one's description; see `numbers` of server/resources.py.
+/** @type {(value: any) => any} */
+export const arrayOr = (value) => {
+  if (!value?.base64 || !value.dtype) return value;
+  const bytes = Uint8Array.from(atob(value.base64), (sign) => sign.charCodeAt(0));
+  return new TYPES[value.dtype](bytes.buffer);
+};
+
+// A question without what it leaves to its defaults, whatever their order.
+/** @type {(name: string, data: Data) => string} */
+const keyOf = (name, data) =>
+  JSON.stringify([
+    name,
+    ...Object.entries(data)
+      .filter(([, value]) => value !== null && value !== undefined)
+      .sort(),
+  ]);
+
+// answer(name, data): undefined for what is not among them.
+/** @type {(answers: [string, Data, any][]) => { names: string[], answer: (name: string, data: Data) => any }} */
+export const storedAnswers = (answers) => {
+  const stored = new Map(answers.map(([name, data, answer]) => [keyOf(name, data), answer]));
+  const names = [...new Set(answers.map(([name]) => name))];
+  return { names, answer: (name, data) => stored.get(keyOf(name, data)) };
+};
