@@ -83,6 +83,9 @@ def test_the_journey_is_saved_as_the_browser_paints_it(still):
     page.locator(".card-kinds button").nth(1).click()
     expect(page.locator(".word-card")).to_have_attribute("aria-busy", "false")
     expect(page.locator("#tokens .token:is(.helps, .hinders)")).not_to_have_count(0)
+    expect(page.locator(".word-texts strong")).not_to_have_count(0)  # what is drawn last
+    expect(page.locator(".bars-legend .without")).not_to_have_count(0)
+    expect(page.locator(".ghost.awaited")).to_have_count(0)
     open_place(still)
     expect(page.locator(".which option")).to_have_text(["Journey"])
     text = Path(saved(still, "[data-picture=svg]").path()).read_text("utf-8")

@@ -11,6 +11,9 @@ from kit import serving
 from kit.browser import Visit, held_back
 from playwright.sync_api import Locator, expect
 
+# What each neuron writes is in one line.
+WHOLE_LINES = """() => [...document.querySelectorAll(".neurons .writes")].every(words =>
+    words.offsetHeight < 2 * parseFloat(getComputedStyle(words).lineHeight))"""
 TOUR = Path(__file__).resolve().parents[2] / "transformer/server/tour.toml"
 BECAUSE = "I love 🐶 and 🍕 because"
 DECIDES = re.compile("One head of 48 decides")
@@ -155,11 +158,15 @@ def test_a_feed_forward_has_a_card_and_is_marked_in_model(door):
     expect(card.locator("li").first).to_contain_text("This feed-forward adds +0.9 to Lo")
     first = card.locator(".neurons li").first
     expect(first).to_contain_text("+0.37")
+    door.page.set_viewport_size({"width": 390, "height": 844})
+    door.page.wait_for_function(WHOLE_LINES)
+    door.page.set_viewport_size({"width": 1280, "height": 720})
     shaded = door.page.locator(".text-tokens .token.helps")
     expect(shaded).to_have_text(["␣L"] * 3)  # where the first neuron is active
     expect(door.page.locator(".bars-legend")).to_contain_text("without the feed-forward of layer 4")
     card.locator(".in-model").click()
-    expect(door.page.locator(".architecture .is-here")).to_have_text(re.compile("Feed-forward"))
+    marked = door.page.locator(".architecture .block.is-here")
+    expect(marked).to_have_text(re.compile("Feed-forward"))
     door.tab("Journey")
     expect(card).to_be_visible()
     door.head(5, 0).click()

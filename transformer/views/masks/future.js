@@ -1,5 +1,6 @@
 // Why not the future?: the visitor's text as a triangle of words. Each line is what one token may read.
 
+import { textWidth } from "../../web/labels.js";
 import { say, sayN, sayWith } from "../../web/messages.js";
 import { mounted, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
@@ -7,7 +8,24 @@ import { alter, generates, interventions } from "../../web/runs.js";
 import { page, setQuery } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
-const LINES = 6; // tokens, from the first of the text
+const MAX_LINES = 6; // tokens, from the first of the text
+const MIN_LINES = 3;
+const BESIDE_PX = 700; // of the part: the table is beside its reason
+const REASON_PX = 352; // of the reason there, with the gap; see masks.css
+const WORD_PX = 20; // around a word of the table
+const LARGER = 1.25; // than the type of pictures are the words; those in bold are wider, too
+
+// How many tokens have room for all of their words, in a line and as its name.
+/** @type {(labels: string[], width: number) => number} */
+const linesIn = (labels, width) => {
+  const room = width > BESIDE_PX ? width - REASON_PX : width;
+  const sizes = labels.map((label) => WORD_PX + LARGER * textWidth(label));
+  const all = (/** @type {number} */ n) =>
+    Math.max(...sizes.slice(0, n)) + sizes.slice(0, n).reduce((sum, size) => sum + size, 0);
+  let lines = Math.min(MAX_LINES, labels.length);
+  while (lines > MIN_LINES && all(lines) > room) lines -= 1;
+  return lines;
+};
 
 const Line = ({ at, places, reads }) => {
   const word = (place) => {
@@ -44,7 +62,8 @@ const Future = () => {
   if (!page.run) return html`<section class="future" ...${part.attributes({})}></section>`;
   const { labels, special, stack, run, windows } = page.run;
   const text = labels.map((_, place) => place).filter((place) => !special.includes(place));
-  const places = text.slice(0, LINES);
+  const words = text.slice(0, MAX_LINES).map((place) => labels[place]);
+  const places = text.slice(0, linesIn(words, part.width));
   const isCausal = stack === "decoder";
   const isOpen = isCausal && interventions().some(opens);
   const window = windows.find(Boolean); // of some layers, or of all

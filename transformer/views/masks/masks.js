@@ -1,6 +1,6 @@
 // Masks of a padded batch, their effect on the scores of one head, and the head without one of them.
 
-import { labelRoom } from "../../web/labels.js";
+import { FONT_PX, labelRoom, textWidth } from "../../web/labels.js";
 import { fontPx } from "../../web/theme.js";
 import { siteNamed, wholeNumber } from "../../web/declared.js";
 import { capital, say, sayN } from "../../web/messages.js";
@@ -57,7 +57,8 @@ const HeadPick = () =>
       options=${count(page.batch.n_heads)} value=${fields.mask_head}
       set=${(head) => (fields.mask_head = Number(head))} /></label>`;
 
-const square = (bar) => ({ side: { height: bar ? 460 : 250 }, bar });
+// Larger labels leave the cells less: the picture grows with them.
+const square = (bar) => ({ side: { height: (bar ? 460 : 278) + 12 * (fontPx() - FONT_PX) }, bar });
 // Wide enough for every label; scrolls on a narrower page. Sentences are numbered from 1 on the page.
 const widened = ({ layout, data }) => {
   layout.margin = { l: 36 + fontPx(), r: 8, t: 4, b: 26 + 2 * fontPx() };
@@ -65,6 +66,8 @@ const widened = ({ layout, data }) => {
   const words =
     data[0].texttemplate && !page.projector ? labelRoom({ ticktext: data[0].text.flat() }) : 0;
   layout.width = Math.max(layout.width, 58 + length * words);
+  const rows = layout.height - layout.margin.t - layout.margin.b;
+  if (textWidth(layout.yaxis.title.text) > rows) layout.yaxis.title.text = "";
   layout.yaxis.ticktext = layout.yaxis.tickvals.map((place) => String(place + 1));
 };
 
