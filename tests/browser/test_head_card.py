@@ -190,3 +190,15 @@ def test_a_head_to_switch_off_is_named_by_what_it_does(door):
     expect(lines).to_have_count(len(set(does.values())))
     chosen = door.page.locator('.what-card[data-what="decoder.5.self.0"] .hint')
     expect(chosen).to_contain_text(does["5·0"], ignore_case=True)
+
+
+def test_a_link_to_what_if_names_the_head_by_what_it_does(door):
+    door.page.mouse.move(5, 5)
+    link = "model=stories&tab=what-if&text=Tom+saw+Lily.+Tom+saw"
+    door.go(link)
+    heads = said(door, "metrics", stack="decoder", kind="self")["heads"]
+    head = next(one for one in heads if one["label"])
+    door.go(f"{link}&site=decoder.{head['layer']}.self&head={head['head']}")
+    chosen = f"decoder.{head['layer']}.self.{head['head']}"
+    hint = door.page.locator(f'.what-card[data-what="{chosen}"] .hint')
+    expect(hint).to_contain_text(head["label"], ignore_case=True)

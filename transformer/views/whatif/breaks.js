@@ -16,7 +16,7 @@ import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { readPosition, tokenAt } from "../../web/selection.js";
 import { siteName } from "../../web/sites.js";
 import { headShown, page } from "../../web/store.js";
-import { headLabel } from "../attention/numbers.js";
+import { headLabel, useMetrics } from "../attention/numbers.js";
 import { continued } from "../../web/text.js";
 
 const MAX_CHARACTERS = 60; // characters of a text, three lines of a card
@@ -160,6 +160,7 @@ const useCosts = (part) => {
 
 const Breaks = () => {
   const part = usePart();
+  useMetrics(part); // by which the chosen head has its label
   const { found, measure, measuring, isMine } = useCosts(part);
   const { run, model, text } = page.run ?? {};
   const cases = found ? casesOf(found.rows) : [];
