@@ -140,6 +140,8 @@ test("the page asks what is answered", () => {
 const FACTS = ["labels", "source_labels", "ids", "special", "source_special", "hidden", "last_read", "n_prompt",
   "probabilities", "trace_start", "kinds", "stopped", "hypotheses", "text", "forced_tokens", "how", "seed",
   "interventions", "request", "opening"]; // prettier-ignore
+/** @type {Record<string, any[]>} facts of each model's runs, in their order */
+const earlier = {};
 const answers = JSON.parse(readFileSync(join(FOLDER, "answers.json"), "utf8"));
 /** @type {(says: string) => string} */
 const timeless = (says) => says.replace(/(\d+ ms|[\d.]+ s)\./, "#.");
@@ -147,6 +149,7 @@ for (const { model, key, request, facts, says, questions: asked } of answers) {
   let id = key;
   /** @type {any} the facts of a run that was made here */
   let made = null;
+  if (!request && key.startsWith("run")) earlier[model] = [stored[key]];
   if (request)
     test(`${model} writes ${request.text} as the server`, async () => {
       /** @type {any[]} */
@@ -154,16 +157,19 @@ for (const { model, key, request, facts, says, questions: asked } of answers) {
       await runs.write(request, (line) => lines.push(line), new AbortController().signal);
       const { tokens, status } = lines[lines.length - 1];
       made = tokens;
+      earlier[model].push(made);
       assert.equal(timeless(status.text), timeless(says));
       id = made.run;
       for (const name of FACTS) same(plain(made[name]), plain(facts[name]), name);
     });
-  for (const { name, data, answer } of asked)
-    test(`${model}: ${name} ${JSON.stringify(data)} of ${request?.text ?? key}`, async () => {
+  for (const { name, data, answer, other } of asked)
+    test(`${model}: ${name} ${JSON.stringify(data)} ${other ?? ""} of ${request?.text ?? key}`, async () => {
       const of = id.startsWith("batch") ? { batch: id } : { run: id };
       const whole = { ...data, ...of };
       const item = runs.itemOf(whole, made ?? stored[id]);
-      const got = await questions[name](item, whole, runs.rowsOf(whole));
+      const beside = earlier[model]?.[other];
+      const second = beside && runs.itemOf({ run: beside.run }, beside);
+      const got = await questions[name](item, whole, runs.rowsOf(whole), second);
       const [mine, theirs] = [got, answer].map((one) => comparable(name, data, one));
       same(mine, theirs, name);
     });

@@ -89,6 +89,14 @@ def of_run(run: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return asked + [("choices", {"step": 1})] * (len(run["probabilities"]) > 1)
 
 
+def of_two(run: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """What the page asks about a run beside another of its model."""
+    site, head = first_head(run)
+    at = {"site": str(site), "head": head, "other_site": str(site), "other_head": head}
+    mean = at | {"head": "mean", "other_head": "mean"}
+    return [("compare", {}), ("outcomes", {}), ("difference", at), ("difference", mean)]
+
+
 def of_batch(batch: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """What the page asks about a batch."""
     kind = batch["kinds"][0]
@@ -134,6 +142,7 @@ def server_answers(service: Service) -> list[dict[str, Any]]:
             *_, last = generate(service, "", name, request["text"], settings(request))
             says = last["status"]["text"]
             runs.append(("", {"model": name, **request}, last["tokens"], says))
+        earlier: list[Any] = []  # runs
         for key, request, facts, says in runs:
             questions = [
                 {
@@ -143,6 +152,20 @@ def server_answers(service: Service) -> list[dict[str, Any]]:
                 }
                 for one, data in (of_run(facts) if facts["text"] not in UNUSUAL else ())
             ]
+            questions += [
+                {
+                    "name": one,
+                    "data": data,
+                    "other": place,
+                    "answer": asked(
+                        service, one, data | {"run": facts["run"], "other": before["run"]}
+                    ),
+                }
+                for place, before in enumerate(earlier)
+                if facts["text"] not in UNUSUAL
+                for one, data in of_two(facts)
+            ]
+            earlier.append(facts)
             found.append(
                 {
                     "model": name,

@@ -71,12 +71,14 @@ const load = async ({ model: name, kernel, files, weights, isPacked, facts, batc
   }
 };
 
-// facts: of the run or batch that is asked about, as the page has them.
+// facts: of the run or batch that is asked about, as the page has them; others: of the run that it is compared with.
 /** @type {(name: string) => (data: Data) => any} */
 const answered =
   (name) =>
-  ({ facts, ...data }) =>
-    questions[name](runs.itemOf(data, facts), data, runs.rowsOf(data));
+  ({ facts, others, ...data }) => {
+    const other = data.other && others ? runs.itemOf({ run: data.other }, others) : null;
+    return questions[name](runs.itemOf(data, facts), data, runs.rowsOf(data), other);
+  };
 serve({
   ...Object.fromEntries(Object.keys(questions).map((name) => [name, answered(name)])),
   load,

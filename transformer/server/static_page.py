@@ -74,7 +74,7 @@ PROPERTIES = (
 )  # fmt: skip
 # Components in whose place a sentence says what they need.
 NEEDS_SERVER = mark("only a server can show this, and this page has none")
-VIEWS_OF_SERVER = ("head_metrics", "view-corpus", "compare", "equations")
+VIEWS_OF_SERVER = ("head_metrics", "view-corpus", "equations")
 LEARN = mark(
     "Training a network, a class, a checkpoint or a corpus of your own need a server. "
     "Its page is the same: make run starts it."

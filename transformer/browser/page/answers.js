@@ -20,6 +20,9 @@ const factsOf = ({ run, batch }) => {
   if (id === page.run?.run) return page.run;
   return id === page.batch?.batch ? page.batch : pastRun(id)?.facts;
 };
+// The facts of the run that a run is compared with; undefined: there is none.
+/** @type {(data: Data) => any} */
+export const otherOf = ({ run, other }) => (run && other ? factsOf({ run: other }) : undefined);
 // The model that a question or a request is about, if that is known.
 /** @type {(data: Data) => string | undefined} */
 export const modelOf = (data) => data.model ?? factsOf(data)?.model;
@@ -40,8 +43,11 @@ const ownOf = (typed, offered) =>
  */
 export const answersOf = (engine, first, offered) => {
   /** @type {(name: string) => (data: Data) => Promise<any>} */
-  const asked = (name) => (data) =>
-    engine.ask(modelOf(data) ?? first, name, { ...data, facts: factsOf(data) });
+  const asked = (name) => async (data) => {
+    const others = otherOf(data);
+    if (others) await engine.load(others.model);
+    return engine.ask(modelOf(data) ?? first, name, { ...data, facts: factsOf(data), others });
+  };
   /** @type {(name: string) => (data: Data, ends?: AbortSignal) => AsyncGenerator<any>} */
   const pressed = (name) => (data, ends) => engine.lines(data.model, name, data, ends);
   async function* examples(/** @type {Data} */ { model, typed }) {

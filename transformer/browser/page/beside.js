@@ -7,7 +7,7 @@ import { speak } from "../../web/messages.js";
 import { effect, untracked } from "../../web/preact.js";
 import { loadPlotly } from "../../web/plots.js";
 import { page } from "../../web/store.js";
-import { answersOf, modelOf } from "./answers.js";
+import { answersOf, modelOf, otherOf } from "./answers.js";
 import { Engine } from "./engine.js";
 import { fetched, fetchedParts } from "./fetched.js";
 
@@ -76,7 +76,8 @@ const isCovered = (name, data) => {
   if (name === "examples") return isReady(data.model ?? declared.controls.model);
   if (name === "broken" && data.measure) return false;
   const model = modelOf(data) ?? "";
-  if (!isReady(model)) return false;
+  const other = otherOf(data);
+  if (!isReady(model) || (other && !isReady(other.model))) return false;
   const { page: example, breaks = [] } = engine.models[model];
   return (data.alter ?? []).every((/** @type {Data} */ change) =>
     isUsual(change, example.run, breaks),

@@ -1,6 +1,8 @@
-// Every question that the network in the browser answers, by name: of a run (or a row of a batch), what is asked, and all rows.
+// Every question that the network in the browser answers, by name: of a run (or a row of a batch), what is asked, all rows, and the
+// run that it is compared with.
 
 import { answers as attention } from "./attention.js";
+import { answers as compare } from "./compare.js";
 import { answers as forward } from "./feed_forward.js";
 import { answers as journey } from "./journey.js";
 import { answers as masks } from "./masks.js";
@@ -10,8 +12,9 @@ import { answers as prediction } from "./prediction.js";
 import { answers as whatif } from "./whatif.js";
 import { answers as words } from "./words.js";
 
-/** @type {Record<string, (item: any, data: any, rows: any[]) => any>} */
+/** @type {Record<string, (item: any, data: any, rows: any[], other: any) => any>} */
 export const questions = {
   ...{ ...journey, ...attention, ...masks, ...positions },
   ...{ ...prediction, ...whatif, ...patching, ...words, ...forward },
+  ...compare,
 };

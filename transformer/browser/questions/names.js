@@ -7,4 +7,5 @@ export const QUESTIONS = [
   ...["mask", "padded", "removal", "used_mask", "positions", "inputs", "nearest_tokens"],
   ...["surprisal", "lens", "masked", "labels", "choices", "broken", "broken_text", "intact_text"],
   ...["importance", "contribution", "other_text", "patching", "architecture"],
+  ...["compare", "outcomes", "difference"],
 ];

@@ -44,8 +44,8 @@ def probability_difference(a: Run, b: Run) -> go.Figure:
     """For each token that both generated: its probability in B minus that in A, by the network
     before temperature and filters. Bars from -1 to 1; hatched where the two tokens differ.
 
-    customdata: (N, 2), the two probabilities. `layout.meta` has labels (plain text) and pairs
-    (positions in A and B). NothingShared as generated_pairs.
+    customdata: (N, 2), the two probabilities. `layout.meta` has labels (plain text), pairs
+    (positions in A and B) and colours. NothingShared as generated_pairs.
     """
     pairs = generated_pairs(a, b)
     found = [
@@ -86,7 +86,11 @@ def probability_difference(a: Run, b: Run) -> go.Figure:
             "B − A", range=[-1, 1], showgrid=True, zeroline=True,
             zerolinecolor=colours.muted, dtick=0.5,
         ),
-        meta={"labels": labels, "pairs": [list(pair[:2]) for pair in pairs]},
+        meta={
+            "labels": labels,
+            "pairs": [list(pair[:2]) for pair in pairs],
+            "colours": {"likelier": colours.key, "rarer": colours.accent},
+        },
     )  # fmt: skip
 
 
