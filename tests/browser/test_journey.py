@@ -139,6 +139,7 @@ def test_a_translator_has_its_source_above_and_a_phone_one_layer_at_a_time(page)
     expect(page.page.locator(".one-layer .flow :is(.adds, .takes)").first).to_be_visible()
 
 
+@pytest.mark.without_server
 def test_each_word_is_left_out_in_the_card_the_text_and_the_bars(page, server):
     choose(page, 4)
     kinds, card = page.page.locator(".card-kinds button"), page.page.locator(".word-card")

@@ -3,6 +3,7 @@ holds is text."""
 
 from urllib.parse import urldefrag, urlencode, urlparse
 
+import pytest
 from kit import serving
 from kit.browser import Visit
 from playwright.sync_api import expect
@@ -71,6 +72,7 @@ def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(page, visi
     assert urldefrag(other.page.url).fragment == urldefrag(address).fragment
 
 
+@pytest.mark.without_server
 def test_every_tab_opens_as_it_was_left(page):
     page.tab("Masks")
     page.wait_drawn(".masks")
@@ -97,6 +99,7 @@ def test_every_tab_opens_as_it_was_left(page):
     expect(page.page.locator("#without-padding")).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.without_server
 def test_links_and_history_are_followed_without_a_reload(page):
     page.page.evaluate("window.before = true")
     page.set_length(4)
