@@ -140,7 +140,12 @@ const weightsOf = (item, site, head) => {
   return all[0].map((_, cell) => all.reduce((sum, one) => sum + one[cell], 0) / (nOn || 1));
 };
 /** @type {(a: Item, data: Data, rows: Item[], b: Item) => Data} */
-const difference = (item, { site, head, other_site: there, other_head: otherHead }, _rows, other) => {
+const difference = (
+  item,
+  { site, head, other_site: there, other_head: otherHead },
+  _rows,
+  other,
+) => {
   const sides = [
     { of: item, site, head },
     { of: other, site: there ?? site, head: otherHead ?? head },
