@@ -211,6 +211,17 @@ def test_a_card_stays_visible_above_the_section_it_opens(door):
     page.set_viewport_size({"width": 1440, "height": 900})
 
 
+def test_a_translators_heads_can_be_told_apart_on_a_projector(door):
+    door.page.set_viewport_size({"width": 1280, "height": 720})
+    door.go("model=translate-en-fr&projector=1&tab=journey")
+    door.wait_drawn(".journey")
+    door.page.wait_for_function(
+        "() => document.querySelector('.journey .head canvas')?.getBoundingClientRect().width >= 14"
+    )
+    expect(door.page.locator(".card-actions .switch-off")).to_be_in_viewport()
+    door.page.set_viewport_size({"width": 1440, "height": 900})
+
+
 def test_hidden_words_are_guessed_and_a_click_hides_another(door):
     door.go("model=fill-in&tab=journey")
     page = door.page

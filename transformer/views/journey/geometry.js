@@ -7,9 +7,12 @@ const START = 25; // of the stream
 const LEFT = 88; // of the first layer
 const END = 24;
 const GAP = 6;
+const LOW_GAP = 2;
 const TOP = 24;
 const SOURCE = 34; // the source's stream, above
 const KINDS = 20; // a line that names the kinds
+const KIND_PX = 26; // of a column under which its kind cannot be read
+const LOW_PX = 26; // rows of heads that are lower are closer together
 const LARGEST = 56; // px of a head
 const FORWARD = 20;
 const ABOVE_STREAM = 50;
@@ -31,16 +34,24 @@ const ALONE = 72; // px of such a head at most
 export const geometryOf = ({ width, height, nLayers, nHeads, kinds, small, source, type = 1 }) => {
   const several = kinds.length > 1;
   const [left, end, forward] = [type * LEFT, type * END, type * FORWARD];
-  const top = type * (TOP + (source ? SOURCE : 0) + (several ? KINDS : 0));
   const below = forward + GAP + ABOVE_STREAM + LENS + type * WORDS;
   const pitch = (width - left - end) / nLayers;
-  const high = (height - top - below) / nHeads;
   const wide = (small ? 0.7 * pitch : 0.8 * pitch) / kinds.length;
-  const side = Math.max(4, Math.floor(Math.min(LARGEST, high - GAP, wide)));
+  const sizesBelow = (/** @type {number} */ top) => {
+    const high = (height - top - below) / nHeads;
+    const gap = high < LOW_PX ? LOW_GAP : GAP;
+    const side = Math.max(4, Math.floor(Math.min(LARGEST, high - gap, wide)));
+    return { top, high, gap, side };
+  };
+  const bare = sizesBelow(type * (TOP + (source ? SOURCE : 0)));
+  const under = sizesBelow(bare.top + type * KINDS);
+  // Where the kinds' names have no room, the heads have theirs.
+  const named = several && (small ? under.side : wide) > type * KIND_PX;
+  const { top, high, gap, side } = named ? under : bare;
   const cell = small
     ? { width: side, height: side }
     : { width: Math.max(3, wide - 1), height: Math.max(3, Math.min(LARGEST / 2, high - 1)) };
-  const between = small ? GAP : 1;
+  const between = small ? gap : 1;
   const row = cell.height + between;
   const inner = kinds.length * (cell.width + between) - between;
   const feet = top + nHeads * row;
@@ -54,10 +65,10 @@ export const geometryOf = ({ width, height, nLayers, nHeads, kinds, small, sourc
     ? ""
     : Array.from({ length: nLayers }, (_, layer) => {
         const middle = x(layer, place("cross")) + cell.width / 2;
-        return `M${middle} ${type * (SOURCE - 6)}V${top - type * KINDS}`;
+        return `M${middle} ${type * (SOURCE - 6)}V${named ? top - type * KINDS : top - 2}`;
       }).join("");
   return {
-    ...{ width, nHeads, type, left, top, pitch, cell, row, inner },
+    ...{ width, nHeads, type, left, top, pitch, cell, row, inner, named },
     ...{ stream, x, y, after, box, bridges },
     height: stream + LENS + type * WORDS,
     gutter: pitch - inner,

@@ -17,7 +17,6 @@ import { forwardName, useFilling } from "./next_words.js";
 import { amountOf, bandsOf, geometryOf, segmentsOf } from "./geometry.js";
 
 const NUMBERS_APART = 4; // if there is no room for all
-const KIND_PX = 26; // of a column under which its kind can be read
 const MATTERS = 0.3; // of the largest amount: heads that add less are pale
 
 /** @typedef {{kind: string, stack: string, layer: number, head: number}} Head */
@@ -179,7 +178,7 @@ export const Picture = ({ view, width, height, source }) => {
   const title = (layer) => {
     const box = inPx({
       left: at.x(layer, 0),
-      top: at.top - at.type * (kinds.length > 1 ? 40 : 22),
+      top: at.top - at.type * (at.named ? 40 : 22),
       width: at.inner,
     });
     const words =
@@ -187,8 +186,7 @@ export const Picture = ({ view, width, height, source }) => {
     return html`<span class=${kinds.length > 1 ? "caption layer" : "caption"} style=${box}><b>${words}</b></span>`;
   };
   const kindName = (layer) =>
-    kinds.length > 1 &&
-    at.cell.width > KIND_PX * at.type &&
+    at.named &&
     kinds.map(({ kind }, place) => {
       const box = inPx({
         left: at.x(layer, place) + (place ? 4 : -4),
