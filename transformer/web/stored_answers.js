@@ -1,5 +1,7 @@
 // Answers that Python wrote into the page, about the run that it opens with; see server/first_answers.py.
 
+import { decodeBytes } from "./ask.js";
+
 /** @typedef {Record<string, any>} Data */
 
 /** @type {Record<string, any>} */
@@ -8,8 +10,7 @@ const TYPES = { uint8: Uint8Array, int32: Int32Array, float32: Float32Array };
 /** @type {(value: any) => any} */
 export const arrayOr = (value) => {
   if (!value?.base64 || !value.dtype) return value;
-  const bytes = Uint8Array.from(atob(value.base64), (sign) => sign.charCodeAt(0));
-  return new TYPES[value.dtype](bytes.buffer);
+  return new TYPES[value.dtype](decodeBytes(value.base64).buffer);
 };
 
 // A question without what it leaves to its defaults, whatever their order.
