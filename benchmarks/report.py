@@ -19,7 +19,7 @@ FIGURES = ROOT / "docs" / "figures"
 INTRODUCTION = """\
 # Figures
 
-For people who ask how fast it is, and beside what: a page for each CPU that was measured.
+For people who ask how fast it is, compared with what: a page for each CPU that was measured.
 
 `make bench` measures these figures on the CPU at hand and prints them. After that,
 `python -m benchmarks.report --save` adds them to these pages and to
@@ -226,8 +226,8 @@ PARTS = {
     "generation": Part(
         "Generation",
         "A 16-token prompt, 64 greedy tokens, and the attention of every head over that text, "
-        "beside other libraries that hold the same weights and give the same tokens. Medians of "
-        "interleaved rounds; × is the time divided by ours.",
+        "compared with other libraries that hold the same weights and give the same tokens. "
+        "Medians of interleaved rounds; × is the time divided by ours.",
         "{versions}; GOMP_SPINCOUNT={spincount}",
         generation_tables,
     ),
@@ -245,9 +245,9 @@ PARTS = {
     ),
     "training": Part(
         "Training",
-        "Steps of our training loop with the settings of its recipes, beside a plain loop around "
-        "PyTorch's own modules with AdamW and a GPT written by hand as in nanoGPT. Medians of "
-        "interleaved steps; the decoders have neither dropout nor biases. Figures before "
+        "Steps of our training loop with the settings of its recipes, compared with a plain loop "
+        "around PyTorch's own modules with AdamW and a GPT written by hand as in nanoGPT. Medians "
+        "of interleaved steps; the decoders have neither dropout nor biases. Figures before "
         "2026-11-26 are of an attention gradient written by hand: without it a step in bfloat16 "
         "took 1.01 to 1.07 times as long on an Intel Xeon.",
         "{steps} steps, {threads} threads",
@@ -255,8 +255,8 @@ PARTS = {
     ),
     "visitors": Part(
         "Visitors at once",
-        "Simultaneous requests through the page's queue, beside the same requests one after the "
-        "other.",
+        "Simultaneous requests through the page's queue, compared with the same requests one after "
+        "the other.",
         "`{model}`; the server holds {loaded_mb} MB once it answers, {used_mb} MB after {n_runs} "
         "runs",
         visitors_table,
@@ -348,7 +348,7 @@ def _summary(place: str, figures: dict[str, Any]) -> list[str]:
 def _page(place: str, figures: dict[str, Any]) -> str:
     section = re.sub("^##", "#", _of_cpu(place, figures), flags=re.MULTILINE)
     title, _, rest = section.partition("\n\n")
-    return f"{title}\n\nFor people who compare: what was measured on one machine. {rest}\n"
+    return f"{title}\n\nFor people who compare machines: what was measured on one of them. {rest}\n"
 
 
 def _of_cpu(place: str, figures: dict[str, Any]) -> str:

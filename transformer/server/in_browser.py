@@ -1,4 +1,4 @@
-"""The bundled models for the network in the visitor's browser (browser/).
+"""Serve the bundled models to the network in the visitor's browser (browser/).
 
 `POST resources/engine` says what the page loads of a model; `GET weights/MODEL/VERSION/FILE` are
 its files, whose addresses change with their contents: so a browser keeps them for ever.

@@ -27,7 +27,10 @@ SOFTMAX = "p_i:given = e^{z_i:logits} / {∑_j e^{z_j}}"
 
 
 def of_attention(config: ModelConfig, kind: str, score_size: float) -> list[str]:
-    """Scores, weights and output; kind: "self" or "cross"; score_size: its root divides scores."""
+    """Formulas of scores, weights and output.
+
+    kind: "self" or "cross". score_size: the scores are divided by its square root.
+    """
     scores = "q:q K:k^T" if score_size == 1 else f"{{q:q K:k^T}} / {_root(config)}:root"
     if config.biases_scores and kind == "self":
         scores += " + b:bias"

@@ -48,7 +48,7 @@ class Shift:
 
     @property
     def chance(self) -> float:
-        """What a fit to random numbers would leave: C unknowns for n_pairs equations."""
+        """The relative error of a fit to random numbers, with C unknowns for n_pairs equations."""
         return math.sqrt(1 - len(self.matrix) / self.n_pairs) if self.fitted else 0.0
 
 
