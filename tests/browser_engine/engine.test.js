@@ -177,7 +177,7 @@ test("a generation that is cancelled gives what there is", async () => {
 
 test("missing memory and a kernel that does not run are said in a sentence", async () => {
   const kernel = await Kernel.from(kernelBytes());
-  assert.throws(() => kernel.allocate(2 ** 33), /^Error: This browser has not enough memory/);
+  assert.throws(() => kernel.allocate(2 ** 33), /^Error: This browser does not have enough memory/);
   await assert.rejects(Kernel.from(new Uint8Array(8)), /^Error: This browser lacks WebAssembly/);
 });
 

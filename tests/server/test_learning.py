@@ -173,7 +173,7 @@ def test_trainings_run_one_at_a_time_and_know_their_place_in_line(turns):
     assert (third.state, turns._slots.counts()) == ("ended", {"running": 1, "waiting": 0})
     for place in range(limits.MAX_TRAININGS_WAITING):
         turns.begin(f"visitor {place}", plan)
-    with pytest.raises(ValueError, match="16 trainings are waiting; see a recorded run"):
+    with pytest.raises(ValueError, match="16 training runs are waiting; look at a recorded one"):
         turns.begin("one more", plan)
 
 
@@ -196,7 +196,7 @@ def test_a_visitor_has_one_training_that_no_other_can_find(turns):
     first, second = turns.begin("a", plan), turns.begin("a", plan)
     assert turns.find("a", second.key).state == "running"
     for visitor, key in (("b", second.key), ("a", first.key)):
-        with pytest.raises(ValueError, match="no longer keeps this training"):
+        with pytest.raises(ValueError, match="no longer keeps this training run"):
             turns.find(visitor, key)
     with pytest.raises(ValueError, match=r"do must be one of \['pause', .*\]; got 'fly'"):
         turns.steer(second, "fly")
@@ -240,7 +240,7 @@ def test_paused_or_unwatched_trainings_end_while_others_wait(turns, monkeypatch)
     turns.sweep()
     assert waiting.state == "ended"
     monkeypatch.setattr(time, "monotonic", lambda: now + 61 + 91 + limits.MAX_AGE_S)
-    with pytest.raises(ValueError, match="no longer keeps this training"):
+    with pytest.raises(ValueError, match="no longer keeps this training run"):
         turns.find("b", waiting.key)
 
 

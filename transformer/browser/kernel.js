@@ -43,7 +43,7 @@ export class Kernel {
     try {
       this.memory.grow(Math.ceil(missing / PAGE));
     } catch {
-      throw new Error(say("This browser has not enough memory for the network."));
+      throw new Error(say("This browser does not have enough memory for the network."));
     }
     return address;
   }

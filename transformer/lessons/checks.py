@@ -184,9 +184,7 @@ class Number(Check):
         if not self.tolerance:
             return CheckResult(
                 False,
-                say(
-                    "{quantity} is not {got}; the number itself would count, or rounded.", **values
-                ),
+                say("{quantity} is not {got}; give the exact number, or round it.", **values),
             )
         return CheckResult(
             False,

@@ -290,9 +290,11 @@ HOW_CHANGED = {
     "word": mark("The text has to be “{text}” with one other word in place of a word."),
 }
 WRONG_NEXT = {
-    "same": mark("Whole network: “{intact}”. Changed: “{now}”. The same would count."),
-    "other": mark("Whole network: “{intact}”. Changed: “{now}”. Another one would count."),
-    "name": mark("Whole network: “{intact}”. Changed: “{now}”. Two different names would count."),
+    "same": mark("Whole network: “{intact}”. Changed: “{now}”. The two have to be the same."),
+    "other": mark("Whole network: “{intact}”. Changed: “{now}”. The two have to differ."),
+    "name": mark(
+        "Whole network: “{intact}”. Changed: “{now}”. They have to be two different names."
+    ),
 }
 
 

@@ -56,7 +56,7 @@ def surest(context: GradingContext) -> float:
     return float(lens.probabilities[-1, : run.n_prompt - run.trace_start, 0].max())
 
 
-@measured(mark("the probability beyond the best"))
+@measured(mark("the probability of all but the likeliest tokens"))
 def tail(context: GradingContext, token: int, temperature: float, best: int) -> float:
     """The probability of all tokens but the `best` likeliest after `token`, at a temperature."""
     chances = (_after(context, token) / temperature).softmax(dim=-1)

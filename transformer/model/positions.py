@@ -245,7 +245,7 @@ POSITIONS: dict[str, Encoding] = {
     "sinusoidal-fairseq": _sinusoidal(halves=True, fairseq=True),
     "learned": Encoding(
         title="Learned positions",
-        does="Adds a trained vector for each position, of {max_len} that there are.",
+        does="Adds a trained vector for each of the {max_len} positions.",
         short="{max_len} × {d_model}",
         make=LearnedPositions,
         formula=VectorFormula(

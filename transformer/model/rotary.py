@@ -88,8 +88,8 @@ def _by_own_factor(frequencies: Tensor, settings: RotarySettings) -> Tensor:
 def _slow_pairs_slower(function: Callable[[Tensor, RotarySettings], Tensor]) -> Scaling:
     return Scaling(
         does=(
-            "Slow pairs rotate {factor} times slower than those of the first training, for "
-            "longer texts; fast pairs rotate as they did."
+            "Slow pairs rotate {factor} times slower than in the original training, so that longer "
+            "texts can be read; fast pairs rotate as before."
         ),
         function=function,
     )
@@ -98,8 +98,8 @@ def _slow_pairs_slower(function: Callable[[Tensor, RotarySettings], Tensor]) -> 
 def _longer_texts_slower(function: Callable[[Tensor, RotarySettings], Tensor]) -> Scaling:
     return Scaling(
         does=(
-            "Pairs would rotate slower in texts longer than those of the training, which "
-            "are not read here."
+            "Pairs would rotate slower in texts longer than those in training; such texts are "
+            "not read here."
         ),
         function=function,
         changes=True,
@@ -110,8 +110,8 @@ SCALINGS: dict[str, Scaling] = {
     "none": Scaling(does="", function=lambda frequencies, settings: frequencies),
     "linear": Scaling(
         does=(
-            "All pairs rotate {factor} times slower than those of the first training, for "
-            "longer texts."
+            "All pairs rotate {factor} times slower than in the original training, so that longer "
+            "texts can be read."
         ),
         function=lambda frequencies, settings: frequencies / settings.factor,
     ),

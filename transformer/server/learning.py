@@ -131,7 +131,9 @@ def examined(service: Service, data: Mapping[str, Any]) -> Answer:
     altered = interventions_of(given)
     if not all(isinstance(one, Ablate | Break) for one in altered):
         raise InvalidRequest(
-            "not_alike", "only ablated heads and switches act on every question alike"
+            "not_alike",
+            "held-out questions can be tested only with ablations and switches; "
+            "other changes fit one text only",
         )
     exercise, hooks = EXERCISES[task], hooks_of(altered, model.config)
     intact = n_right(model.network, exercise)

@@ -34,7 +34,7 @@ WAITING = "waiting"  # before those of a process
 DO = ("pause", "go", "step", "stop")
 CROWDED: Why = (mark("Ended: it was paused for a minute while others waited."), {})
 PUSHED_OUT: Why = (
-    mark("Visitors with fewer trainings waiting took its place; start it again."),
+    mark("Visitors with fewer training runs waiting took its place; start it again."),
     {},
 )
 IDLE_S = 120.0  # after which a process that trains nothing is ended
@@ -89,14 +89,15 @@ class Trainings:
                 self.leave(visitor)
             if not self._trainers:
                 raise InvalidRequest(
-                    "no_training", "nothing can be trained on this server; see a recorded run"
+                    "no_training",
+                    "nothing can be trained on this server; look at a recorded training run",
                 )
             try:
                 training.place = self._slots.join(caller()._replace(session=visitor))
             except Busy:
                 raise InvalidRequest(
                     "busy",
-                    "{most} trainings are waiting; see a recorded run, or try again soon",
+                    "{most} training runs are waiting; look at a recorded one, or try again soon",
                     most=MAX_TRAININGS_WAITING,
                 ) from None
             self._underway.add(training)
@@ -111,7 +112,7 @@ class Trainings:
             if training is None or training.visitor != visitor:
                 raise InvalidRequest(
                     "training_expired",
-                    "the server no longer keeps this training; begin it again",
+                    "the server no longer keeps this training run; start it again",
                 )
             training.seen_at = time.monotonic()
             return training

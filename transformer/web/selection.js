@@ -71,7 +71,7 @@ export const PredictedToken = ({ of = readPosition() }) => {
           { ...told, token: token(place) },
         )
       : sayWith(
-          "Last token read: {read} ({at}). Nothing follows it yet: asked about is the likeliest token of the intact network.",
+          "Last token read: {read} ({at}). Nothing follows it yet, so the question is about the intact network's likeliest token.",
           told,
         );
   };

@@ -25,7 +25,7 @@ const surprisal = (item) => {
   if (facts.stack === "encoder")
     return {
       none: say(
-        "an encoder reads the whole text at once and predicts no token, so none can surprise it",
+        "an encoder reads the whole text at once and predicts no next token, so no token can surprise it",
       ),
     };
   if (text.ids.length < 2)

@@ -153,7 +153,7 @@ const Question = ({ asked, send, tell, tryText }) => {
       ${kind === "text" && html`<${TextForm} asked=${asked} tryText=${tryText} />`}
     </fieldset>
     <p class="says" role="status">${said(asked)}</p>
-    ${guessed && guessed.right !== null && html`<p class="guessed">${guessed.right ? say("Your guess was right.") : sayWith("Right would have been the guess: {guess}", { guess: html`<${Marked} text=${guessed.text} />` })}</p>`}
+    ${guessed && guessed.right !== null && html`<p class="guessed">${guessed.right ? say("Your guess was right.") : sayWith("The right guess was: {guess}", { guess: html`<${Marked} text=${guessed.text} />` })}</p>`}
     ${explains.map((text) => html`<p><${Marked} text=${text} /></p>`)}`;
 };
 

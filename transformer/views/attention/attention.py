@@ -50,14 +50,14 @@ VIEW = View(
         ),
         Choice(
             name="line_heads",
-            title="Of",
+            title=mark("Which heads"),
             options={"head": mark("this head"), "layer": mark("every head of its layer")},
             default="head",
             link="line_heads",
         ),
         Choice(
             name="over_heads",
-            title="Of",
+            title=mark("Which heads"),
             options={
                 "head": mark("this head"),
                 "layer": mark("this layer"),

@@ -80,14 +80,21 @@ const statusOf = (id, { state, why, before, step, total, plan }) => {
   if (state === "paused") return say("Paused after step {step} of {total}.", { step, total });
   if (state === "waiting")
     return before
-      ? sayN("Waiting: {n} training before yours.", "Waiting: {n} trainings before yours.", before)
+      ? sayN(
+          "Waiting: {n} training run before yours.",
+          "Waiting: {n} training runs before yours.",
+          before,
+        )
       : say("Starting …");
   if (!id.startsWith(RECORDED)) return why;
-  return say("A recorded training: {preset}, layers: {layers}, heads: {heads}, width {width}.", {
-    ...plan,
-    layers: plan.n_layers,
-    heads: plan.n_heads,
-  });
+  return say(
+    "A recorded training run: {preset}, layers: {layers}, heads: {heads}, width {width}.",
+    {
+      ...plan,
+      layers: plan.n_layers,
+      heads: plan.n_heads,
+    },
+  );
 };
 
 /** @param {{ training: ReturnType<typeof useTraining>, facts: Training | null, status: string | null, again: () => void }} props */
@@ -111,7 +118,7 @@ const Buttons = ({ training, facts, status, again }) => {
       onClick=${steer(how === "paused" ? "go" : "pause")}>${how === "paused" ? say("Go on") : say("Pause")}</button>
     <button type="button" class="one-step" disabled=${still} onClick=${steer("step")}>${say("One step")}</button>
     <button type="button" class="stop" disabled=${!isLive(facts)} onClick=${steer("stop")}>${say("Stop")}</button>
-    <button type="button" class="recorded" onClick=${showRecorded}>${say("Show the recorded training")}</button>
+    <button type="button" class="recorded" onClick=${showRecorded}>${say("Show the recorded training run")}</button>
     <span class="learn-status" role="status">${status}</span>
   </div>`;
 };
@@ -122,7 +129,7 @@ const Question = ({ facts, text, type, commit }) => {
   const right =
     answer === wanted
       ? say("(right)")
-      : sayWith("(right would be {wanted})", {
+      : sayWith("(the right answer is {wanted})", {
           wanted: html`<bdi translate=${false}>${wanted}</bdi>`,
         });
   return html`<p class="learn-ask">

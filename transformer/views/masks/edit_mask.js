@@ -38,7 +38,7 @@ const NOTES = {
     "Without the padding mask, padding is read like text. A single text has no padding, so " +
       "nothing changes here; for several texts read together, see the Masks tab.",
   ),
-  widest: say("The layers have different masks; shown is the one that hides the least."),
+  widest: say("The layers have different masks; the one shown hides the least."),
   row: say("A row with nothing allowed reads all keys equally."),
 };
 // A cell in words, or a label: query or key -1.

@@ -203,7 +203,7 @@ const bitsInWords = ({ probabilities: all }) => {
   const bits = all.reduce((sum, one) => sum - Math.log2(one), 0) / all.length;
   return (
     Number.isFinite(bits) &&
-    say("{bits} bits a written token, on average", { bits: numeral(bits.toFixed(2)) })
+    say("{bits} bits per generated token, on average", { bits: numeral(bits.toFixed(2)) })
   );
 };
 // The layer from which on the network would say what it says in the end. lens: after the embedding and each

@@ -27,7 +27,8 @@ def why_none(run: Run) -> str | None:
     """One sentence for a run of which no token has a surprisal; None for all others."""
     if run.config.family == "encoder":
         return say(
-            "an encoder reads the whole text at once and predicts no token, so none can surprise it"
+            "an encoder reads the whole text at once and predicts no next token, so no token "
+            "can surprise it"
         )
     if run.surprisal is None:
         return (

@@ -133,7 +133,7 @@ const Choices = ({ chosen, choose, translates }) => {
   return html`<div class="whatif-head">
     ${one("stack", say("Stack"), STACKS, !translates)}
     ${one("part", capital(say("part")), PARTS)}
-    ${one("kind", say("Of"), KINDS, !translates || ofOneKind)}
+    ${one("kind", say("Which attention"), KINDS, !translates || ofOneKind)}
     ${one("target", say("Probability of"), TARGETS)}
   </div>`;
 };
