@@ -62,7 +62,7 @@ def of_run(run: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     place, start = {"position": run["last_read"]}, run["trace_start"]
     first = 0 if site.kind == "cross" else start  # of the tokens that are read
     asked: list[tuple[str, dict[str, Any]]] = [
-        ("journey", place), ("without_head", place | at), ("telling", {}), ("deciding", place),
+        ("journey", place), ("without_head", place | at), ("telling", {}),
         ("atlas", kind), ("heatmap", at | {"numbers": True}), ("attention_math", at | {"query": 2}),
         ("flow", kind | {"which": "mean", "layer": None, "numbers": True}), ("columns", kind),
         ("readers", kind | {"query": start + 2, "key": first + 1}),

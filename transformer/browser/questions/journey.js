@@ -2,7 +2,7 @@
 
 import { largest, softmax } from "../sampling.js";
 import { Text } from "../text.js";
-import { likeliestOf, named, nameOf, placeOf, siteOf, sitesOf, switchedOff } from "./places.js";
+import { likeliestOf, named, nameOf, placeOf, siteOf, switchedOff } from "./places.js";
 
 /**
  * @typedef {import("../item.js").Item} Item
@@ -106,31 +106,6 @@ const withoutHead = (item, data) => {
   return { logits, likeliest: likeliestOf(item, logits, N_WITHOUT) };
 };
 
-const DECIDING_MS = 5000; // that trying all heads may take
-const turn = () => new Promise((done) => setTimeout(done));
-// The heads without each of which alone another token would follow; n null: trying them takes too long. Other questions are
-// answered meanwhile.
-/** @type {(item: Item, data: Data) => Promise<Data>} */
-const deciding = async (item, data) => {
-  const { row } = placeOf(item, data);
-  const { text, model, facts } = item;
-  const [likeliest] = largest(text.logitsAt(row), 1);
-  const upTo = facts.stack === "encoder" ? text.ids.length : row + 1;
-  const until = performance.now() + DECIDING_MS;
-  const heads = [];
-  for (const { stack, kind } of facts.kinds)
-    for (const site of sitesOf(item, stack, kind))
-      for (let head = 0; head < model.network.config.n_heads; head += 1) {
-        if (switchedOff(item, site).includes(head)) continue;
-        if (performance.now() > until) return { n: null, heads: [] };
-        const without = text.changed([...text.interventions, off(site, head)], { upTo });
-        if (largest(without.logitsAt(row), 1)[0] !== likeliest)
-          heads.push({ ...siteOf(site), head });
-        await turn();
-      }
-  return { n: heads.length, heads };
-};
-
 // The text up to a place, as a generation reads it.
 /** @type {(item: Item, interventions: any[], place: number, row: number) => Text} */
 export const textTo = ({ text, facts, model, start }, interventions, place, row) => {
@@ -196,4 +171,4 @@ const telling = (item) => {
   return { position, head, leads: lead > 0 };
 };
 
-export const answers = { journey, without_head: withoutHead, continuation, telling, deciding };
+export const answers = { journey, without_head: withoutHead, continuation, telling };

@@ -1,7 +1,7 @@
 // The questions of the page that the network in the browser answers.
 
 export const QUESTIONS = [
-  ...["journey", "without_head", "continuation", "deciding", "telling", "readers"],
+  ...["journey", "without_head", "continuation", "telling", "readers"],
   ...["word_effects", "without_words", "feed_forward"],
   ...["heatmap", "atlas", "columns", "flow", "attention_math"],
   ...["mask", "padded", "removal", "used_mask", "positions", "inputs", "nearest_tokens"],
