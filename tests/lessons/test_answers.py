@@ -316,6 +316,16 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          ("Green", "green …"), ("The grass is green", "green …"), ("He ate green peas.", "green …"),
          ({"text": "The big green apple is small.", "method": "sample", "seed": 1}, "sample")],
     ),
+    "evidence.2": (
+        [altered(off(3, 4)), altered(off(3, 4), length=20)],
+        [(altered(off(5, 0)), "stay on"), (altered(off(4, 5)), "2 or less"),
+         (altered(off(0, 0)), "2 or less"), (altered(), "No head"),
+         (altered(off(3, 4), off(5, 0)), "stay on|At most 1"),
+         (altered(off(3, 4, 5)), "At most 1"), (altered(off(3, 4), length=1), "write"),
+         (altered(off(3, 4), text="Tiko and B"), "begin"),
+         (altered(off(3, 4), text=f"{BRAM} Br"), "end|begin"), (altered(forward(3)), "No head"),
+         (altered(off(3, 4), forced_tokens=[269]), "by hand"), (without("no-scale"), "No head")],
+    ),
     "evidence.4": (
         [altered(off(3, 4), text=loki(name)) for name in ("Nub", "Jat", "Hob", "Fep", "Nim")],
         [(altered(off(3, 4), text='She said "Hello, '), "or more"),
@@ -356,12 +366,11 @@ ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
     "filling.1": ([9], [1, 8, 10, 0.2]),
     "filling.4": ([0], [1, 2]),
     "translation.1": (
-        [{"token": 2, "stack": "encoder"}],
-        [{"token": 2, "stack": "own"}, {"token": 3, "stack": "encoder"},
-         {"token": 1, "stack": "encoder"}, {"token": 0, "stack": "encoder"}],
+        [{"query": 1, "key": 2}],
+        [{"query": 2, "key": 2}, {"query": 3, "key": 2}, {"query": 0, "key": 2},
+         {"query": 1, "key": 1}, {"query": 1, "key": 3}, {"query": 1, "key": 0}],
     ),
     "evidence.1": ([0.46, 0.5, 0.4, 0.55], [1.3, 2.37, -0.46, 0, 0.8]),
-    "evidence.2": ([1], [0, 2]),
     "evidence.3": ([0.09, 0.1, 0.08, 9], [0.33, 0.29, 0.2, 33, 0]),
     "evidence.5": ([1], [0, 2]),
     "evidence.6": ([1], [0, 2, 3]),
@@ -411,6 +420,19 @@ def test_answers_are_judged_as_a_teacher_would(service, name):
         if verdict.right is not (answer in right) or not verdict.says:
             misjudged.append((answer, verdict))
     assert not misjudged, misjudged
+
+
+@pytest.mark.slow
+def test_a_cell_is_judged_in_a_sentence_of_the_visitors_own(service):
+    step = all_lessons()["translation"]["en"].steps[0]
+    shown = shown_by(service, step.state | {"text": "I saw a cat."})  # J'ai vu un chat
+    chosen = [label.strip("␣") for label in shown.run.labels].index("chat") - 1
+    cells = [(chosen, 3), (chosen + 1, 3), (chosen, 2), (1, 2)]
+    right = [step.check.grade(shown, {"query": row, "key": key}).right for row, key in cells]
+    assert right == [True, False, False, False]
+    other = shown_by(service, step.state | {"text": "I like bread."})
+    with pytest.raises(InvalidRequest, match="as the step opened it"):
+        step.check.grade(other, {"query": 1, "key": 2})
 
 
 def test_a_question_that_the_shown_text_cannot_answer_says_what_would(service):

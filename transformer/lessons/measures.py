@@ -326,6 +326,25 @@ def is_hidden(context: GradingContext, site: str, query: int, key: int) -> float
     return float(~record.allowed[0, _row(context, record, query), _column(record, key)])
 
 
+@measured(
+    "", mark("This cell shows what was read to choose the word."),
+    mark("Not this cell: the row from which the word was chosen would count, and the column that "
+         "this row reads most."),
+)  # fmt: skip
+def was_read_for(
+    context: GradingContext, site: str, head: int, word: str, query: int, key: int
+) -> float:
+    """1 if the token after the query is this word, and the query reads the key most."""
+    run, record = context.run, record_of(context, site, head)
+    tokenizer = context.models.model(run.model).tokenizer
+    following = [tokenizer.text(index).strip() for index in run.ids[1:]]
+    if word not in following:
+        raise InvalidRequest("not_measurable", ELSEWHERE)
+    weights = record.pattern[0, head, _row(context, record, query)]
+    is_chosen = query < len(following) and following[query] == word
+    return float(is_chosen and int(weights.argmax()) == _column(record, key))
+
+
 def _metric(name: str) -> Function:
     def measure(context: GradingContext, site: str, head: int) -> float:
         record = record_of(context, site, head)

@@ -69,6 +69,13 @@ def candidate(context: GradingContext, token: int, text: str) -> float:
     return float(_after(context, token)[_id(context, text)].exp())
 
 
+@measured(mark("the ratio of the two probabilities"))
+def odds(context: GradingContext, token: int, text: str, other: str) -> float:
+    """How many times as likely as another token it is after `token`."""
+    after = _after(context, token)
+    return float((after[_id(context, text)] - after[_id(context, other)]).exp())
+
+
 @measured(mark("the probability of going on as in a name of the text"))
 def completion(context: GradingContext) -> float:
     """The probability of all next tokens that continue the last, unfinished word of the given text
