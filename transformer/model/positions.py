@@ -250,7 +250,7 @@ POSITIONS: dict[str, Encoding] = {
         make=LearnedPositions,
         formula=VectorFormula(
             "{P_{p:p}}:position",
-            ("{P_{p:p}}:position = table [p:p]",),
+            ("{P_{p:p}}:position = W_P [p:p]",),
             ((LearnedPositions.forward, "position=return p=positions"),),
         ),
     ),
