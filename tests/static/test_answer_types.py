@@ -42,6 +42,7 @@ ASKED: list[tuple[str, str, str, dict[str, Any]]] = [
     ("attention", "Columns", "columns", KIND),
     ("attention", "RecordedRow", "attention_math", SITE | {"query": 3}),
     ("../web", "SentAtlas", "atlas", KIND),
+    ("masks", "UsedMask", "used_mask", {"site": "decoder.1.self"}),
     ("positions", "MatrixPicture", "positions", {}),
     ("positions", "Inputs", "inputs", {"position": 1}),
     ("positions", "Shift", "shift", {}),
@@ -85,6 +86,12 @@ def answers(model: Model, run: Run, encoder: Model, batch: Batch) -> list[tuple[
         other = tiny(kind, "decoder", model.tokenizer, positions=positions, n_layers=1)
         answer = PICTURES[kind.lower()].ask(other.generate("the fox", max_new_tokens=1), given={})
         values.append((f"positions/types').{kind}", sent(answer)))
+    for kind, name, given in (
+        ("MaskPicture", "mask", {}),
+        ("MaskPicture", "padded", {"stack": "decoder"}),
+        ("Removal", "removal", {"site": "decoder.0.self", "head": 1}),
+    ):
+        values.append((f"masks/types').{kind}", sent(PICTURES[name].ask(batch, given=given))))
     for question in ({"position": 1}, {"position": None}):
         masked = PICTURES["masked"].ask(
             Service([encoder]).queries, encoder.trace("the fox"), given=question

@@ -19,7 +19,16 @@ import {
   planOf,
 } from "./mask_edits.js";
 
+/**
+ * @typedef {import("../../web/store.js").Kind} Kind
+ * @typedef {import("./mask_edits.js").Edits} Edits
+ * @typedef {import("./types").BoardCell} BoardCell
+ * @typedef {import("./types").BoardState} BoardState
+ */
+
+/** @type {(kind: Kind) => boolean} */
 const isCausal = ({ stack, kind }) => stack === "decoder" && kind === "self";
+/** @type {(kind: Kind, layer: string | number) => string} */
 const placeOf = ({ stack, kind }, layer) => `${stack}.${layer}.${kind}`;
 
 // ---- in words ----
@@ -42,10 +51,14 @@ const NOTES = {
   row: say("A row with nothing allowed reads all keys equally."),
 };
 // A cell in words, or a label: query or key -1.
+/** @type {(cell: BoardCell, board: Pick<BoardState, "labels" | "lineEdit" | "edit" | "planned">) => string} */
 const cellWords = ({ query, key }, { labels, lineEdit, edit, planned }) => {
+  /** @type {Record<string, string>} */
   const lines = { forbid: say("forbidden by you"), allow: say("allowed by you") };
+  /** @type {(list: string[], place: number) => string} */
   const token = (list, place) => `${place} ${list[place]}`;
-  const ofLine = (line) => lines[lineEdit(line)] ?? say("not edited as a whole");
+  const ofLine = (/** @type {string} */ line) =>
+    lines[lineEdit(line) ?? ""] ?? say("not edited as a whole");
   if (key < 0)
     return say("Row of query {query}: {how}", {
       query: token(labels.queries, query),
@@ -73,18 +86,21 @@ const cellWords = ({ query, key }, { labels, lineEdit, edit, planned }) => {
 
 // ---- what the mask is and will be ----
 
-const isApplied = (edits) =>
+const isApplied = (/** @type {Map<string, Edits>} */ edits) =>
   JSON.stringify(masksOf(edits)) === JSON.stringify(masksOf(editsByPlace(interventions())));
 
 // A layer without a window, if there are such; else all have the same.
+/** @type {(kind: Kind) => number} */
 const widestLayer = ({ kind }) =>
   kind === "self" ? Math.max(0, page.run.windows.indexOf(null)) : 0;
+/** @type {(kind: Kind) => boolean} */
 const layersDiffer = ({ kind }) => kind === "self" && new Set(page.run.windows).size > 1;
 
 // used: the mask of the shown run's attention. layer: "*" for every layer; these edits are applied before a
 // layer's own, as in the network.
+/** @type {(used: import("./types").UsedMask, of: import("./types").BoardOf) => BoardState} */
 const boardOf = (used, { kind, layer, edits }) => {
-  const at = (place) => edits.get(placeOf(kind, place)) ?? noEdits();
+  const at = (/** @type {string | number} */ place) => edits.get(placeOf(kind, place)) ?? noEdits();
   const own = at(layer);
   const acting = layer === "*" ? [own] : [at("*"), own];
   const plan = planOf(acting, isCausal(kind), used.window);
@@ -99,6 +115,7 @@ const boardOf = (used, { kind, layer, edits }) => {
     : Uint8Array.from({ length: total }, (_, cell) =>
         Number(plan.planned(Math.floor(cell / across), cell % across)),
       );
+  /** @type {BoardState["lineEdit"]} */
   const lineEdit = (line) =>
     own.forbid.has(line) ? "forbid" : own.allow.has(line) ? "allow" : null;
   return {
@@ -106,9 +123,9 @@ const boardOf = (used, { kind, layer, edits }) => {
     applied,
     total,
     allowed: (query, key) => cells[query * across + key] === 1,
-    count: cells.reduce((sum, one) => sum + one, 0),
+    count: cells.reduce((sum, cell) => sum + cell, 0),
     hasEmptyRow: labels.queries.some((_, row) =>
-      cells.subarray(row * across, (row + 1) * across).every((one) => !one),
+      cells.subarray(row * across, (row + 1) * across).every((cell) => !cell),
     ),
     where: say("{attention}, {layer}", {
       attention: attentionOf(kind),
@@ -119,6 +136,7 @@ const boardOf = (used, { kind, layer, edits }) => {
     words: (cell) => cellWords(cell, { labels, lineEdit, ...plan }),
   };
 };
+/** @type {(board: BoardState) => string} */
 const inWords = ({ applied, where, count, total }) =>
   applied
     ? sayN(
@@ -140,12 +158,12 @@ const Editor = () => {
   const part = usePart();
   const { run, kinds, trace_start: start } = page.run;
   const [chosen, choose] = useState({ kind: 0, layer: "" }); // "": the layer that is edited alone, else all
-  const [edited, setEdited] = useState(/** @type {any} */ (null)); // since the run was shown
+  const [edited, setEdited] = useState(/** @type {Map<string, Edits> | null} */ (null)); // since the run was shown
   useEvent("run", () => setEdited(null));
   const kind = kinds[chosen.kind] ?? kinds[0];
   const ofRun = useMemo(() => editsByPlace(interventions()), [page.run]);
-  const layers = Array.from({ length: kind.n_layers }, (_, one) => String(one));
-  const altered = ["*", ...layers].filter((one) => ofRun.has(placeOf(kind, one)));
+  const layers = Array.from({ length: kind.n_layers }, (_, number) => String(number));
+  const altered = ["*", ...layers].filter((name) => ofRun.has(placeOf(kind, name)));
   const picked = chosen.layer || (altered.length === 1 ? altered[0] : "*");
   const layer = layers.includes(picked) ? picked : "*";
   const place = placeOf(kind, layer);
@@ -155,7 +173,7 @@ const Editor = () => {
   const wanted = { run, site: placeOf(kind, layer === "*" ? widestLayer(kind) : layer) };
   const { answer, asked } = useAnswer(part, "used_mask", wanted);
   const isNew = asked?.run === run && asked.site === wanted.site;
-  const last = useRef(/** @type {any} */ (null)); // kept until the next one arrives
+  const last = useRef(/** @type {BoardState | null} */ (null)); // kept until the next one arrives
   last.current = useMemo(
     () => (isNew ? boardOf(answer, { kind, layer, edits }) : last.current),
     [isNew, answer, edits, place],
@@ -171,25 +189,33 @@ const Editor = () => {
       ].filter(Boolean)
     : [];
 
-  const edit = (change) => {
+  const edit = (/** @type {(mine: Edits) => void} */ change) => {
     const all = structuredClone(edits);
-    if (!all.has(place)) all.set(place, noEdits());
-    change(all.get(place));
+    const mine = all.get(place) ?? noEdits();
+    all.set(place, mine);
+    change(mine);
     setEdited(all);
   };
-  const change = ({ query, key }) =>
+  const change = (/** @type {BoardCell} */ { query, key }) =>
     edit((mine) => {
+      if (!shown) return;
       const counts = { queries: shown.labels.queries.length, keys: shown.labels.keys.length };
       if (key < 0) editLine(mine, `${query},*`);
       else if (query < 0) editLine(mine, `*,${key}`);
       else editCell(mine, query, key, shown.before(query, key), counts);
     });
+  /** @type {(mask: string, words: string, hidden: boolean) => any} */
   const without = (mask, words, hidden) => html`<label hidden=${hidden}><input type="checkbox"
-    class=${`no-${mask}`} checked=${own.without.has(mask)} onChange=${({ target }) =>
-      edit((mine) => mine.without[target.checked ? "add" : "delete"](mask))} />${words}</label>`;
+    class=${`no-${mask}`} checked=${own.without.has(mask)} onChange=${(
+      /** @type {import("../../web/types").ChangeOf} */ { target },
+    ) =>
+      edit(
+        (mine) => void mine.without[target.checked ? "add" : "delete"](mask),
+      )} />${words}</label>`;
   const clear = () => setEdited(new Map([...edits].filter(([name]) => name !== place)));
   const apply = () =>
     alter([...interventions().filter(({ type }) => type !== "mask"), ...masksOf(edits)]);
+  /** @type {(look: string, sign: string, words: string) => any} */
   const key = (look, sign, words) => html`<span><i class=${look}>${sign}</i>${words}</span>`;
   return html`<section class="maskedit whatif"
     data-allowed=${shown?.count} data-applied=${shown && String(shown.applied)}
@@ -197,9 +223,9 @@ const Editor = () => {
     <p>${say("Which keys (columns) each query (row) may read, in every head of a layer. Click a cell to forbid or allow it. Click a token's label to forbid its whole row or column; a second click allows all of it, a third leaves it as it was.")}</p>
     <div class="whatif-head">
       <${KindButtons} name=${say("Which attention")} kinds=${kinds}
-        chosen=${kinds.indexOf(kind)} choose=${(index) => choose({ kind: index, layer: "" })} />
+        chosen=${kinds.indexOf(kind)} choose=${(/** @type {number} */ index) => choose({ kind: index, layer: "" })} />
       <label>${`${capital(say("layer"))} `}<${Select} class="edit-layer" value=${layer}
-        options=${[["*", say("all")], ...layers.map((one) => [one, one])]} set=${(one) => choose({ ...chosen, layer: one })} /></label>
+        options=${[["*", say("all")], ...layers.map((name) => [name, name])]} set=${(/** @type {string} */ name) => choose({ ...chosen, layer: name })} /></label>
       ${without("causal", say("without the causal mask"), !isCausal(kind))}
       ${without("padding", say("without the padding mask"), false)}
     </div>

@@ -27,8 +27,9 @@ const linesIn = (labels, width) => {
   return lines;
 };
 
+/** @param {{ at: number, places: number[], reads: (at: number, place: number) => boolean }} props */
 const Line = ({ at, places, reads }) => {
-  const word = (place) => {
+  const word = (/** @type {number} */ place) => {
     const label = html`<${Token} label=${page.run.labels[place]} />`;
     return reads(at, place)
       ? html`<td class="may">${label}</td>`
@@ -47,8 +48,9 @@ const opens = ({ type, kind = "self", layer = null, without = [] }) =>
   type === "mask" && kind === "self" && layer === null && without.includes("causal");
 
 // What the network writes where it may read on, as it never could while it learned: beside the text, before and after.
+/** @param {{ isOpen: boolean }} props */
 const Open = ({ isOpen }) => {
-  const others = interventions().filter((one) => !opens(one));
+  const others = interventions().filter((change) => !opens(change));
   const { stack } = page.run;
   const flip = () =>
     alter(isOpen ? others : [...others, { type: "mask", stack, without: ["causal"] }]);
@@ -68,6 +70,7 @@ const Future = () => {
   const isOpen = isCausal && interventions().some(opens);
   const window = windows.find(Boolean); // of some layers, or of all
   const isWide = windows.includes(null);
+  /** @type {(at: number, place: number) => boolean} */
   const reads = (at, place) =>
     (!isCausal || isOpen || place <= at) && (isWide || Math.abs(place - at) < Number(window));
   const token = html`<strong><${Token} label=${labels[places[0]]} /></strong>`;
@@ -103,7 +106,7 @@ const Future = () => {
     </div>
     <div class="wide" tabindex="0" role="region" aria-label=${say("What each token may read")}>
       <table>
-        <tbody>${places.map((at) => html`<${Line} ...${{ at, places, reads }} />`)}</tbody>
+        <tbody>${places.map((at) => html`<${Line} at=${at} places=${places} reads=${reads} />`)}</tbody>
       </table>
     </div>
   </section>`;

@@ -12,6 +12,12 @@ import { page } from "../../web/store.js";
 const [LARGEST, EASY, LEAST] = [24, 14, 4]; // px of a cell
 const [HEIGHT, SIDE] = [720, 2200]; // px of a board at a glance, and of the largest
 const [LABEL, LINE_PX, LEAST_MARK] = [11, 16, 8]; // characters; of a label; px of a cell with a mark
+/**
+ * @typedef {import("./types").BoardCell} BoardCell
+ * @typedef {import("./types").BoardState} BoardState
+ * @typedef {import("./types").BoardLabels} BoardLabels
+ */
+
 const SIGNS = { forbid: "×", allow: "+" };
 
 // ---- the cells ----
@@ -24,16 +30,18 @@ const cellPx = ({ queries, keys }, { left, top }, width) => {
 };
 
 // allowed(query, key); edit(query, key): "allow", "forbid" or null.
+/** @type {(canvas: HTMLCanvasElement, cell: number, shown: BoardState) => void} */
 const drawCells = (canvas, cell, { labels: { queries, keys }, allowed, edit }) => {
   const sharp = Math.min(devicePixelRatio, 4000 / (cell * Math.max(queries.length, keys.length)));
   canvas.width = Math.round(cell * keys.length * sharp);
   canvas.height = Math.round(cell * queries.length * sharp);
-  const pen = canvas.getContext("2d");
+  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   pen.setTransform(sharp, 0, 0, sharp, 0, 0);
   const [text, accent, key, paper] = ["text", "accent", "key", "paper"].map((one) => themed(one));
   Object.assign(pen, { font: `bold ${cell * 0.9}px ${themed("font")}`, textAlign: "center" });
   pen.textBaseline = "middle";
   const large = cell >= LEAST_MARK;
+  /** @type {(row: number, column: number) => void} */
   const drawn = (row, column) => {
     const said = edit(row, column);
     if (!said && !allowed(row, column)) return;
@@ -49,41 +57,53 @@ const drawCells = (canvas, cell, { labels: { queries, keys }, allowed, edit }) =
 
 // ---- the labels ----
 
-const shortened = (label) => plainLabel(shortLabel(escapeLabel(label), LABEL));
-const roomFor = (labels) => labelRoom({ ticktext: labels.map(shortened) });
+const shortened = (/** @type {string} */ label) =>
+  plainLabel(shortLabel(escapeLabel(label), LABEL));
+const roomFor = (/** @type {string[]} */ labels) => labelRoom({ ticktext: labels.map(shortened) });
 
 // Labels of the rows or of the columns, as many as fit; edited(place): the edit of a line.
+/** @param {import("./types").LabelsProps} props */
 const Labels = ({ name, side, labels, cell, edited }) => {
   const every = Math.max(1, Math.ceil(LINE_PX / cell));
-  const one = (label, at) =>
-    at % every === 0 &&
-    html`<bdi class=${edited(at) ? "is-edited" : ""} style=${inPx({ [side]: (at + 0.5) * cell })}>${
-      SIGNS[edited(at)] ?? ""
-    } ${shortened(label)}</bdi>`;
-  return html`<div class=${`board-labels ${name}`} aria-hidden="true">${labels.map(one)}</div>`;
+  /** @type {(text: string, at: number) => any} */
+  const label = (text, at) => {
+    const edit = edited(at);
+    return (
+      at % every === 0 &&
+      html`<bdi class=${edit ? "is-edited" : ""} style=${inPx({ [side]: (at + 0.5) * cell })}>${
+        edit ? SIGNS[edit] : ""
+      } ${shortened(text)}</bdi>`
+    );
+  };
+  return html`<div class=${`board-labels ${name}`} aria-hidden="true">${labels.map(label)}</div>`;
 };
 
 // ---- the board on the page ----
 
 // Convert a cell {query, key}, -1 for labels, to a row and a column of the keyboard's grid, and back.
+/** @type {(cell: BoardCell) => import("../../web/types").Cell} */
 const walked = ({ query, key }) => ({ row: query + 1, column: key + 1 });
-const ofWalk = ({ row, column }) => (row || column ? { query: row - 1, key: column - 1 } : null); // where the labels meet
+/** @type {(at: import("../../web/types").LitCell) => BoardCell | null} */
+const ofWalk = ({ row, column }) =>
+  row || column ? { query: Number(row) - 1, key: Number(column) - 1 } : null; // where the labels meet
 
 // The cell under a pointer; null outside.
+/** @type {(event: MouseEvent, canvas: HTMLCanvasElement, cell: number, labels: BoardLabels) => BoardCell | null} */
 const cellUnder = (event, canvas, cell, { queries, keys }) => {
   const { left, top } = canvas.getBoundingClientRect();
-  const at = (px) => Math.max(-1, Math.floor(px / cell));
+  const at = (/** @type {number} */ px) => Math.max(-1, Math.floor(px / cell));
   const [query, key] = [at(event.clientY - top), at(event.clientX - left)];
   return query < queries.length && key < keys.length ? ofWalk(walked({ query, key })) : null;
 };
 
 // shown: see drawCells, with lineEdit("query,*" or "*,key"): the edit of a line, words(cell), and where: the
 // mask's name; change(cell) edits a cell, null while editing is not possible.
+/** @param {import("./types").BoardProps} props */
 export const Board = ({ part, shown, change }) => {
   const canvas = useRef(/** @type {any} */ (null));
   const cursor = useRef(/** @type {any} */ (null));
-  const [at, setAt] = useState(/** @type {any} */ (null)); // the cell of the pointer or the keys
-  const [told, tell] = useState(/** @type {any} */ (null)); // the cell that is read aloud
+  const [at, setAt] = useState(/** @type {BoardCell | null} */ (null)); // the cell of the pointer or the keys
+  const [told, tell] = useState(/** @type {BoardCell | null} */ (null)); // the cell that is read aloud
   const { labels, words, lineEdit } = shown;
   const { queries, keys } = labels;
   useEvent("run", () => [setAt, tell].forEach((set) => set(null)));
@@ -91,31 +111,32 @@ export const Board = ({ part, shown, change }) => {
   const cell = cellPx(labels, room, part.width);
   useLayoutEffect(() => drawCells(canvas.current, cell, shown), [shown, cell, page.dark]);
 
-  const edit = (one) => {
-    if (!one || !change) return;
-    setAt(one);
-    change(one);
-    tell(one);
+  const edit = (/** @type {BoardCell | null} */ edited) => {
+    if (!edited || !change) return;
+    setAt(edited);
+    change(edited);
+    tell(edited);
   };
-  const go = async (one) => {
-    setAt(one);
-    tell(one);
+  const go = async (/** @type {BoardCell | null} */ to) => {
+    setAt(to);
+    tell(to);
     cursor.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
   const walk = useCellKeys({
     last: () => change && { row: queries.length, column: keys.length },
     start: () => walked(at ?? { query: 0, key: 0 }),
     move: (to) => go(ofWalk(to)),
-    pin: (one) => edit(ofWalk(one)),
+    pin: (to) => edit(ofWalk(to)),
     leave: () => setAt(null),
   });
-  const under = (event) => change && cellUnder(event, canvas.current, cell, labels);
+  const under = (/** @type {MouseEvent} */ event) =>
+    change && cellUnder(event, canvas.current, cell, labels);
   const name = say("Mask of {where}, queries by keys: {queries} × {keys}", {
     where: shown.where,
     queries: queries.length,
     keys: keys.length,
   });
-  const start = ({ query, key }) => ({
+  const start = (/** @type {BoardCell} */ { query, key }) => ({
     left: key < 0 ? -room.left : key * cell,
     top: query < 0 ? -room.top : query * cell,
     width: key < 0 ? room.left : cell,
@@ -124,13 +145,14 @@ export const Board = ({ part, shown, change }) => {
   const size = inPx({ width: cell * keys.length, height: cell * queries.length });
   return html`<div class="wide board-box">
       <div class="board-frame" style=${inPx({ paddingLeft: room.left, paddingTop: room.top })}
-        onClick=${(event) => edit(under(event))} onPointerMove=${(event) => setAt(under(event))}
+        onClick=${(/** @type {MouseEvent} */ event) => edit(under(event))}
+        onPointerMove=${(/** @type {MouseEvent} */ event) => setAt(under(event))}
         onPointerLeave=${() => setAt(null)}>
         <div class="board-cells" style=${size}>
           <${Labels} name="of-queries" side="top" labels=${queries} cell=${cell}
-            edited=${(query) => lineEdit(`${query},*`)} />
+            edited=${(/** @type {number} */ query) => lineEdit(`${query},*`)} />
           <${Labels} name="of-keys" side="left" labels=${keys} cell=${cell}
-            edited=${(key) => lineEdit(`*,${key}`)} />
+            edited=${(/** @type {number} */ key) => lineEdit(`*,${key}`)} />
           <canvas class="board" tabindex="0" role="application" aria-roledescription="mask"
             aria-label=${name} aria-describedby="mask-keys" ref=${canvas} style=${size} ...${walk}></canvas>
           <div class="board-cursor" hidden=${!at} style=${at ? inPx(start(at)) : {}} ref=${cursor}></div>

@@ -14,26 +14,38 @@ import { fields, followLinks } from "../../web/fields.js";
 
 // The pictures of a batch and of its masks.
 
+/**
+ * @typedef {import("../../web/store.js").Site} Site
+ * @typedef {{ stack: string, kind: string }} AttentionKind
+ * @typedef {import("../../web/part.js").Part} Part
+ */
+
+/** @type {(kind: AttentionKind) => Site} */
 const firstOf = (kind) => ({ ...kind, layer: 0 });
 const firstSite = () => siteName(firstOf(page.batch.kinds[0]));
 // The site that a link's fields name; "" is the first.
 const siteChosen = () => siteNamed("mask_site", fields.mask_site || firstSite(), page.batch);
 
 // In a field, "" is the first site.
-const asField = (site) => (siteName(site) === firstSite() ? "" : siteName(site));
+const asField = (/** @type {Site} */ site) =>
+  siteName(site) === firstSite() ? "" : siteName(site);
+/** @type {(of: AttentionKind) => (kind: AttentionKind) => boolean} */
 const isKind =
   ({ stack, kind }) =>
   (one) =>
     one.stack === stack && one.kind === kind;
 
 // Whether layers' windows differ, so that the masks of each are shown.
+/** @type {(kind: AttentionKind) => boolean} */
 const layersDiffer = ({ kind }) => kind === "self" && new Set(page.batch.windows).size > 1;
 // Positions hide what is outside a layer's window, if it has one; in an encoder, nothing else.
+/** @type {(site: Site) => boolean} */
 const hasWindow = ({ kind, layer }) => kind === "self" && page.batch.windows[layer] !== null;
-const isWindow = (site) => site.stack === "encoder" && hasWindow(site);
+const isWindow = (/** @type {Site} */ site) => site.stack === "encoder" && hasWindow(site);
+/** @type {(which: string, site: Site) => string} */
 const nameOf = (which, site) =>
   which === "causal" && isWindow(site) ? say("window") : maskOf(which);
-const hides = (site) => {
+const hides = (/** @type {Site} */ site) => {
   if (isWindow(site))
     return say("Hides the keys that are too far from the query, before it and after it.");
   return hasWindow(site)
@@ -41,12 +53,14 @@ const hides = (site) => {
     : say("Hides the keys that come after the query, in a decoder's self-attention only.");
 };
 
+/** @type {(many: number) => [number, string][]} */
 const count = (many) => Array.from({ length: many }, (_, place) => [place, String(place)]);
 const LayerPick = () => {
   const { kinds } = page.batch;
   const at = siteChosen();
   const { n_layers: nLayers } = kinds[kinds.findIndex(isKind(at))];
-  const pick = (layer) => (fields.mask_site = asField({ ...at, layer: Number(layer) }));
+  const pick = (/** @type {string} */ layer) =>
+    (fields.mask_site = asField({ ...at, layer: Number(layer) }));
   return html`<label>${`${capital(say("layer"))} `}<${Select} class="pick-layer"
     options=${count(nLayers)} value=${at.layer} set=${pick} /></label>`;
 };
@@ -55,11 +69,15 @@ const HeadPick = () =>
   html`<${LayerPick} />
     <label>${`${capital(say("head"))} `}<${Select} class="pick-head"
       options=${count(page.batch.n_heads)} value=${fields.mask_head}
-      set=${(head) => (fields.mask_head = Number(head))} /></label>`;
+      set=${(/** @type {string} */ head) => (fields.mask_head = Number(head))} /></label>`;
 
 // Larger labels leave the cells less: the picture grows with them.
-const square = (bar) => ({ side: { height: (bar ? 460 : 278) + 12 * (fontPx() - FONT_PX) }, bar });
+const square = (/** @type {boolean} */ bar) => ({
+  side: { height: (bar ? 460 : 278) + 12 * (fontPx() - FONT_PX) },
+  bar,
+});
 // Wide enough for every label; scrolls on a narrower page. Sentences are numbered from 1 on the page.
+/** @type {(figure: import("../../web/types").Figure) => void} */
 const widened = ({ layout, data }) => {
   layout.margin = { l: 36 + fontPx(), r: 8, t: 4, b: 26 + 2 * fontPx() };
   const length = layout.xaxis.range[1] + 0.5;
@@ -68,14 +86,18 @@ const widened = ({ layout, data }) => {
   layout.width = Math.max(layout.width, 58 + length * words);
   const rows = layout.height - layout.margin.t - layout.margin.b;
   if (textWidth(layout.yaxis.title.text) > rows) layout.yaxis.title.text = "";
-  layout.yaxis.ticktext = layout.yaxis.tickvals.map((place) => String(place + 1));
+  layout.yaxis.ticktext = layout.yaxis.tickvals.map((/** @type {number} */ place) =>
+    String(place + 1),
+  );
 };
 
+/** @param {import("./types").AnswerFigureProps} props */
 const AnswerFigure = ({ part, question, data, ...how }) => {
   const { answer } = useAnswer(part, question, data);
   return html`<${Figure} part=${part} figure=${answer?.figure} ...${how} />`;
 };
 
+/** @param {{ part: Part, name: string, place: number, label: string }} props */
 const Padded = ({ part, name, place, label }) => {
   const { batch, stacks, texts } = page.batch;
   return html`<${AnswerFigure} part=${part} question="padded" data=${{ batch, stack: stacks[place] }}
@@ -84,6 +106,7 @@ const Padded = ({ part, name, place, label }) => {
 
 const TRANSLATOR = "translate-en-fr"; // of the bundled models
 // How much of a head's weight the padding mask keeps from padding, or does not.
+/** @param {{ part: Part }} props */
 const OnPadding = ({ part }) => {
   const { batch } = page.batch;
   const { row, mask_head: head } = fields;
@@ -118,8 +141,8 @@ const Removal = () => {
     <div class="masks-head">
       <${HeadPick} />
       <${Switch} name="mask-removed" title=${say("Without the")} value=${answer?.which}
-        options=${(answer?.acting ?? []).map((name) => [name, nameOf(name, siteChosen())])}
-        set=${(name) => (fields.without = name)} />
+        options=${(answer?.acting ?? []).map((/** @type {string} */ name) => [name, nameOf(name, siteChosen())])}
+        set=${(/** @type {string} */ name) => (fields.without = name)} />
     </div>
     <p class="removal-says" role="status">${answer?.sentence}</p>
     <section hidden=${none}>
@@ -134,19 +157,24 @@ const Removal = () => {
 
 const Sentences = () => {
   const { texts, lengths, outputs } = page.batch;
-  const one = (text, row) => html`<button type="button" class="sentence" role="radio" key=${row}
+  /** @type {(text: string, row: number) => any} */
+  const sentence = (
+    text,
+    row,
+  ) => html`<button type="button" class="sentence" role="radio" key=${row}
     aria-checked=${String(row === fields.row)} onClick=${() => (fields.row = row)}>
     <b>${`${row + 1} `}</b><bdi>${text}</bdi>
     <small>${` ${sayN("{n} token", "{n} tokens", lengths[row])}`}</small>
     ${outputs[row] !== undefined && html`<span class="output">${outputs[row]}</span>`}
   </button>`;
   return html`<div class="sentences" role="radiogroup" aria-label=${say("Sentence of the batch")}>
-    ${texts.map(one)}
+    ${texts.map(sentence)}
   </div>`;
 };
 
-// one(name): the picture of a mask of this site.
-const EachMask = ({ one, site }) => {
+// picture(name): of a mask of this site.
+/** @param {{ picture: (which: string) => any, site: Site }} props */
+const EachMask = ({ picture, site }) => {
   const hidden = page.batch.padding_hidden;
   return html`<div class="three">
     <section>
@@ -156,12 +184,12 @@ const EachMask = ({ one, site }) => {
           ? say("Hides the keys that are not text, from every query. It depends on the sentence.")
           : say("Taken away: padding is read like text.")
       }</p>
-      ${one("padding")}
+      ${picture("padding")}
     </section>
     <section>
       <h3>${capital(nameOf("causal", site))}</h3>
       <p>${hides(site)}</p>
-      ${one("causal")}
+      ${picture("causal")}
     </section>
     <section>
       <h3>${say("Combined")}</h3>
@@ -170,7 +198,7 @@ const EachMask = ({ one, site }) => {
           ? say("A key may be read only if both masks allow it. This is what the network used.")
           : say("What the network used, without the padding mask.")
       }</p>
-      ${one("combined")}
+      ${picture("combined")}
     </section>
   </div>`;
 };
@@ -184,9 +212,11 @@ const InPlace = () => {
   const byLayer = layersDiffer(at);
   const layer = byLayer ? at.layer : 0;
   const place = kinds.findIndex(isKind(at));
-  const mask = (which) => html`<${AnswerFigure} part=${part} question="mask" name=${which}
+  const mask = (
+    /** @type {string} */ which,
+  ) => html`<${AnswerFigure} part=${part} question="mask" name=${which}
     data=${{ batch, row, which, stack, kind, layer }} fit=${square(false)} />`;
-  const pickKind = (index) => {
+  const pickKind = (/** @type {string} */ index) => {
     const mask_site = asField(firstOf(kinds[Number(index)]));
     Object.assign(fields, { mask_site, without: null });
   };
@@ -200,13 +230,13 @@ const InPlace = () => {
     <div class="masks-head">
       <${Sentences} />
       <${Select} class="pick-kind" aria-label=${say("Attention")} hidden=${!many} value=${place}
-        options=${kinds.map((one, index) => [index, kindOf(one)])} set=${pickKind} />
+        options=${kinds.map((each, index) => [index, kindOf(each)])} set=${pickKind} />
     </div>
     <div class="masks-head">
       <${OnPadding} part=${part} />
       ${byLayer && html`<${LayerPick} />`}
     </div>
-    <${EachMask} one=${mask} site=${{ stack, kind, layer }} />
+    <${EachMask} picture=${mask} site=${{ stack, kind, layer }} />
   </div>`;
 };
 
@@ -223,6 +253,7 @@ const Scores = () => {
   const { batch } = page.batch;
   const { row, mask_head: head } = fields;
   const site = siteName(siteChosen());
+  /** @type {(title: string, stage: string) => any} */
   const scores = (title, stage) => html`<section>
     <h4>${title}</h4>
     <${AnswerFigure} part=${part} question="heatmap" name=${stage}
