@@ -21,6 +21,7 @@ JAVASCRIPT = ROOT / "tools" / "javascript"
 TSC = JAVASCRIPT / "node_modules" / "typescript" / "bin" / "tsc"
 ARRAYS = {"uint8": "Uint8Array", "bool": "Uint8Array", "int64": "Int32Array"}  # by DTYPES
 SITE = {"site": "decoder.1.self", "head": 1}
+AT = {"position": 3}
 KIND = {"stack": "decoder", "kind": "self"}
 # Questions by room and type, and what they are asked with.
 ASKED: list[tuple[str, str, str, dict[str, Any]]] = [
@@ -43,6 +44,15 @@ ASKED: list[tuple[str, str, str, dict[str, Any]]] = [
     ("attention", "RecordedRow", "attention_math", SITE | {"query": 3}),
     ("../web", "SentAtlas", "atlas", KIND),
     ("masks", "UsedMask", "used_mask", {"site": "decoder.1.self"}),
+    ("journey", "JourneyAnswer", "journey", AT),
+    ("journey", "Continuation", "continuation", AT),
+    ("journey", "Deciding", "deciding", AT),
+    ("journey", "Telling", "telling", {}),
+    ("journey", "Without", "without_head", AT | SITE),
+    ("journey", "Without", "without_words", AT | {"places": [1]}),
+    ("journey", "FeedForward", "feed_forward", AT | {"stack": "decoder", "layer": 1}),
+    ("journey", "WordEffects", "word_effects", AT),
+    ("journey", "PassagesAnswer", "passages", SITE),
     ("positions", "MatrixPicture", "positions", {}),
     ("positions", "Inputs", "inputs", {"position": 1}),
     ("positions", "Shift", "shift", {}),

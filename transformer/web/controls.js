@@ -81,6 +81,19 @@ const here = () => (page.query?.stack === page.run.stack ? page.query.index : -1
 // Whether the visitor wants no motion.
 export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
+const FILL_MS = 500;
+// Fill an element from the left at each step of the played text; delay: in ms. Without motion the player only steps.
+/** @type {(place: number | undefined, delay: number) => { current: any }} */
+export const useFilling = (place, delay) => {
+  const filled = useRef(/** @type {any} */ (null));
+  useLayoutEffect(() => {
+    if (!page.playing) return;
+    const frames = { clipPath: ["inset(-20px 100% -20px 0)", "inset(-20px -20px -20px 0)"] };
+    filled.current?.animate(frames, { duration: FILL_MS, delay, fill: "backwards" });
+  }, [place]);
+  return filled;
+};
+
 // show(place): how far the text is written. Without motion, each press is a step.
 /** @param {{ show: (place: number) => void }} props */
 export const Player = ({ show }) => {

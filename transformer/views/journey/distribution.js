@@ -1,6 +1,9 @@
 // From logits to the sampling distribution: temperature, top-k and top-p, as in
 // transformer/inference/generation.py.
 
+import { say, sayN, wholeText } from "../../web/messages.js";
+import { controls, page } from "../../web/store.js";
+
 /** @typedef {ArrayLike<number>} Logits of every token of the vocabulary */
 /** @typedef {{method: string, temperature: number, top_k: number, top_p: number}} Settings top_k 0 and top_p 1: off */
 
@@ -72,4 +75,31 @@ export const distribution = (logits, settings, never) => {
   let count = 0;
   for (const one of probabilities) if (Math.fround(one) > 0) count += 1;
   return { probabilities, count };
+};
+
+// ---- with the settings of the page ----
+
+// What the settings say of a token of the shown run: an altered network, and a branch, go on greedily where they
+// search; see `settings_of` in server/fields.py.
+export const settingsNow = () => {
+  const { interventions: altered = [], forced_tokens: forced = [] } = page.run ?? {};
+  const isSearched = altered.length + forced.length === 0;
+  const method = controls.method === "beam" && !isSearched ? "greedy" : controls.method;
+  const [temperature, topK, topP] = ["temperature", "top_k", "top_p"].map((name) =>
+    Number(controls[name]),
+  );
+  return { method, temperature, top_k: topK, top_p: topP };
+};
+// How many tokens can be drawn with these settings, in words.
+/** @type {(settings: Settings, count: number, answer: { logits: ArrayLike<number> }) => string | null} */
+export const countInWords = (settings, count, { logits }) => {
+  if (settings.method === "beam")
+    return say("Beam search weighs whole texts, not this word alone.");
+  if (!draws(settings)) return null;
+  return sayN(
+    "Only {n} of {all} tokens could be drawn.",
+    "{n} of {all} tokens could be drawn.",
+    count,
+    { all: wholeText(logits.length) },
+  );
 };

@@ -15,8 +15,8 @@ import { forwardAsked, forwardName } from "./next_words.js";
 const LEAST_SHARE = 0.1; // of the largest activation: less is not shaded
 
 /**
- * @typedef {{ index: number, activation: number, activations: Float32Array, adds: number | null, writes: string[] }} Neuron
- * @typedef {{ labels: string[], n_neurons: number, neurons: Neuron[] }} Found
+ * @typedef {import("./types").Neuron} Neuron
+ * @typedef {import("./types").JourneyAnswer} JourneyAnswer
  */
 
 // A token that a neuron writes: one that goes on with a word begins with a stroke.
@@ -75,13 +75,13 @@ const Neurons = ({ neurons, stack, word, count }) => {
   return html`<p>${sayWith("Of its {n} neurons these add most to {word}, up or down, and write:", { n: wholeText(count), word: strong(word) })}</p>
     <ol class="word-rows neurons">${neurons.map(
       (neuron) =>
-        html`<${Row} ...${{ neuron, most }} isChosen=${neuron === chosen} choose=${() => press(neuron.index)} />`,
+        html`<${Row} neuron=${neuron} most=${most} isChosen=${neuron === chosen} choose=${() => press(neuron.index)} />`,
     )}</ol>
     <p><${Fires} neuron=${chosen} stack=${stack} />${" "}${say("The text is shaded by it.")}</p>`;
 };
 
 // answer: of the journey, about whose target the feed-forward is asked; null while that is on its way.
-/** @type {(props: { part: import("../../web/part.js").Part, answer: any }) => any} */
+/** @param {{ part: import("../../web/part.js").Part, answer: JourneyAnswer | null }} props */
 export const ForwardCard = ({ part, answer }) => {
   const at = /** @type {{ stack: string, layer: number }} */ (page.forward);
   const { run, stack } = page.run;
@@ -108,7 +108,7 @@ export const ForwardCard = ({ part, answer }) => {
         isOff
           ? null
           : isOwn
-            ? html`<li><${Adds} ...${{ answer, at }} /></li>`
+            ? html`<li><${Adds} answer=${answer} at=${at} /></li>`
             : html`<li>${say("It adds nothing to a word itself: the decoder reads what it writes.")}</li>`,
         texts &&
           html`<li><${Writes} place=${answer.position} texts=${texts} ofHead=${false} /></li>`,

@@ -1,7 +1,10 @@
 // The layout of the journey's picture in px, and the bands that flow into the stream.
 
-/** @typedef {{kind: string}} Kind */
-/** @typedef {Record<string, any>} Answer see views/journey/journey.py */
+/**
+ * @typedef {{ kind: string }} OfKind
+ * @typedef {Pick<import("./types").PictureAnswer, "heads" | "feed_forward">} Amounts
+ * @typedef {import("./types").LensSegment} LensSegment
+ */
 
 const START = 25; // of the stream
 const LEFT = 88; // of the first layer
@@ -29,7 +32,8 @@ const LANE = 16; // px next to a head of one layer alone
 const ALONE = 72; // px of such a head at most
 
 /**
- * @param {{width: number, height: number, nLayers: number, nHeads: number, kinds: Kind[], small: boolean, source: boolean, type?: number}} of type: how large letters are, 1 on a desk
+ * type: how large letters are, 1 on a desk
+ * @type {(of: { width: number, height: number, nLayers: number, nHeads: number, kinds: OfKind[], small: boolean, source: boolean, type?: number }) => import("./types").PictureGeometry}
  */
 export const geometryOf = ({ width, height, nLayers, nHeads, kinds, small, source, type = 1 }) => {
   const several = kinds.length > 1;
@@ -56,10 +60,12 @@ export const geometryOf = ({ width, height, nLayers, nHeads, kinds, small, sourc
   const inner = kinds.length * (cell.width + between) - between;
   const feet = top + nHeads * row;
   const stream = feet + forward + ABOVE_STREAM;
-  const place = (kind) => kinds.findIndex((one) => one.kind === kind);
+  const place = (/** @type {string} */ kind) => kinds.findIndex((one) => one.kind === kind);
+  /** @type {(layer: number, at?: number) => number} */
   const x = (layer, at = 0) => left + layer * pitch + at * (cell.width + between);
-  const y = (head) => top + head * row;
-  const after = (layer) => left + layer * pitch + (inner + pitch) / 2;
+  const y = (/** @type {number} */ head) => top + head * row;
+  const after = (/** @type {number} */ layer) => left + layer * pitch + (inner + pitch) / 2;
+  /** @type {import("./types").FlowGeometry["box"]} */
   const box = (kind, layer, head) => ({ left: x(layer, place(kind)), top: y(head), ...cell });
   const bridges = !source
     ? ""
@@ -85,6 +91,7 @@ export const geometryOf = ({ width, height, nLayers, nHeads, kinds, small, sourc
     },
   };
 };
+/** @type {(norms: ArrayLike<number>) => (norm: number) => number} */
 const halfOf = (norms) => {
   const most = Math.max(...Array.from(norms));
   return (norm) => THIN + (THICK - THIN) * (norm / most);
@@ -92,13 +99,14 @@ const halfOf = (norms) => {
 
 /**
  * One layer alone: rows of its heads, the feed-forward below them, then the stream.
- * @param {{width: number, layer: number, nHeads: number, kinds: Kind[], across: number, type?: number}} of
+ * @type {(of: { width: number, layer: number, nHeads: number, kinds: OfKind[], across: number, type?: number }) => import("./types").FlowGeometry}
  */
 export const layerGeometryOf = ({ width, layer, nHeads, kinds, across, type = 1 }) => {
   const side = Math.min(ALONE, Math.floor((width - LANE) / across) - LANE);
   const [column, row] = [side + LANE, side + GAP];
   const feet = row * Math.ceil((kinds.length * nHeads) / across);
   const stream = feet + type * FORWARD + ABOVE_STREAM;
+  /** @type {import("./types").FlowGeometry["box"]} */
   const box = (kind, _, head) => {
     const place = kinds.findIndex((one) => one.kind === kind) * nHeads + head;
     const [left, top] = [column * (place % across), row * Math.floor(place / across)];
@@ -123,30 +131,30 @@ export const layerGeometryOf = ({ width, layer, nHeads, kinds, across, type = 1 
 
 // What each head and feed-forward adds to the logit of the word: {amount, kind, layer, head}, no kind and head of a
 // feed-forward; none if unknown.
-/** @type {(answer: Answer, nHeads: number) => any[]} */
+/** @type {(answer: Amounts, nHeads: number) => import("./types").Amount[]} */
 export const partsOf = ({ heads, feed_forward: forward }, nHeads) => [
   ...Object.entries(heads ?? {}).flatMap(([kind, amounts]) =>
-    Array.from(amounts, (/** @type {number} */ amount, /** @type {number} */ place) => ({
+    Array.from(amounts, (amount, place) => ({
       ...{ amount, kind, layer: Math.floor(place / nHeads), head: place % nHeads },
     })),
   ),
   ...Array.from(forward ?? [], (amount, layer) => ({ amount, layer })),
 ];
 // A head's contribution to the logit of the word; 0 if unknown.
-/** @type {(answer: Answer, head: {kind: string, layer: number, head: number}, nHeads: number) => number} */
+/** @type {(answer: Amounts, head: {kind: string, layer: number, head: number}, nHeads: number) => number} */
 export const amountOf = ({ heads }, { kind, layer, head }, nHeads) =>
   heads?.[kind]?.[layer * nHeads + head] ?? 0;
 
 /**
  * The bands that are drawn, {path, width, amount, strength, lane}: from a head, or a feed-forward, into the
  * lane next to its layer, and down into the stream. The upper ones run outside, so that none cross.
- * @param {any} at see geometryOf and layerGeometryOf: the latter has one layer
- * @param {Answer} answer
+ * @type {(at: import("./types").FlowGeometry, answer: Amounts) => import("./types").Band[]}
  */
 export const bandsOf = (at, answer) => {
   const all = partsOf(answer, at.nHeads).map((part) => {
     const { kind, layer, head } = part;
-    const { left, top, width, height } = kind ? at.box(kind, layer, head) : at.feedForward(layer);
+    const { left, top, width, height } =
+      kind && head !== undefined ? at.box(kind, layer, head) : at.feedForward(layer);
     return { ...part, x: left + width, y: top + height / 2, lane: at.lane({ layer, left }) };
   });
   const most = Math.max(...all.map(({ amount }) => Math.abs(amount)));
@@ -156,7 +164,7 @@ export const bandsOf = (at, answer) => {
     .slice(0, MOST_BANDS)
     .filter(({ layer }) => (at.layer ?? layer) === layer);
   if (!drawn.length || at.gutter < 8) return [];
-  const inLane = (lane) => drawn.filter((one) => one.lane === lane);
+  const inLane = (/** @type {number} */ lane) => drawn.filter((part) => part.lane === lane);
   const sums = drawn.map(({ lane }) =>
     inLane(lane).reduce((sum, { amount }) => sum + Math.abs(amount), 0),
   );
@@ -177,9 +185,9 @@ export const bandsOf = (at, answer) => {
 };
 
 // The lens's word after each layer; with little room, equal neighbours are merged. pitch: px of a layer.
-/** @type {(lens: {label: string, probability: number}[], pitch: number) => any[]} */
+/** @type {(lens: {label: string, probability: number}[], pitch: number) => LensSegment[]} */
 export const segmentsOf = (lens, pitch) => {
-  /** @type {any[]} */
+  /** @type {Omit<LensSegment, "isFinal" | "isSmall">[]} */
   const found = [];
   lens.slice(1).forEach(({ label, probability }, layer) => {
     const before = found[found.length - 1];
@@ -187,7 +195,8 @@ export const segmentsOf = (lens, pitch) => {
       Object.assign(before, { probability, last: layer });
     else found.push({ label, probability, first: layer, last: layer });
   });
-  const wide = ({ first, last }) => (last - first + 1) * pitch;
+  const wide = (/** @type {{ first: number, last: number }} */ { first, last }) =>
+    (last - first + 1) * pitch;
   const final = found.at(-1);
   return found
     .filter((one) => one === final || wide(one) >= LEAST_WORD_PX)

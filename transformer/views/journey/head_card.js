@@ -22,7 +22,14 @@ const READ_TOO = 0.15; // a weight that is named after the largest
 
 // ---- the head that is chosen as a new text is read, unless another was by a press, a link or a card ----
 
-let own = /** @type {any} */ (null); // the last that was chosen so
+/**
+ * @typedef {import("../../web/types").Head} Head
+ * @typedef {import("./types").JourneyAnswer} JourneyAnswer
+ * @typedef {{ weight: number, column: number, label: string }} ReadKey
+ * @typedef {import("./types").Forward & { kind?: string, head?: number }} AnyPart a head, or a feed-forward
+ */
+
+let own = /** @type {Head | null} */ (null); // the last that was chosen so
 let known = ""; // the text that it was of
 let isLinked = false;
 effect(() => void (isOpeningLink() && (isLinked = true)));
@@ -45,16 +52,17 @@ const isFree = () => {
 };
 
 // Where no head leads: {run, place}.
-const surprising = signal(/** @type {any} */ ({}));
+const surprising = signal(/** @type {{ run: string, place: number | null } | null} */ (null));
 
 // Of a text that the network wrote, the place where one head leads, before anything is shown of it; of any other the
 // head that adds most at its end: `named`, where it is known. Nothing is chosen if something was meanwhile.
-const choose = async (named = /** @type {any} */ (null)) => {
+const choose = async (named = /** @type {Head | null} */ (null)) => {
   const { run, stack, labels, n_prompt: start } = page.run;
   const { head } = page;
   const isWritten = stack === "decoder" && labels.length > start;
   shared.isChoosing = isWritten;
   try {
+    /** @type {import("./types").Telling} */
     const told = isWritten ? await askOnce("telling", { run }) : {};
     const { position: index = null, head: leading = named, leads } = told;
     if (page.run.run !== run || page.head !== head || page.query || page.forward) return;
@@ -62,7 +70,7 @@ const choose = async (named = /** @type {any} */ (null)) => {
     batch(() => {
       if (index !== null) setQuery({ stack, index });
       if (leading) setHead(leading);
-      surprising.value = leads === false && { run, place: index };
+      surprising.value = leads === false ? { run, place: index } : null;
     });
     own = page.head;
   } finally {
@@ -76,6 +84,7 @@ on("run", ({ stack, labels, n_prompt: start }) => {
 });
 
 // The same for a text that was written out of sight. answer: of the server, see journey.py; null before there is one.
+/** @type {(answer: JourneyAnswer | null) => void} */
 export const useAgreement = (answer) =>
   useLayoutEffect(() => {
     if (!answer || shared.isChoosing) return;
@@ -86,23 +95,25 @@ export const useAgreement = (answer) =>
 
 // ---- the sentences ----
 
-const signed = (amount) => `${amount < 0 ? "−" : "+"}${numeral(Math.abs(amount).toFixed(1))}`;
-export const strong = (label) =>
+const signed = (/** @type {number} */ amount) =>
+  `${amount < 0 ? "−" : "+"}${numeral(Math.abs(amount).toFixed(1))}`;
+export const strong = (/** @type {string} */ label) =>
   html`<strong><${Token} label=${label.replace(WORD, "") || label} /></strong>`;
 
 // The places that the head reads most at a row, with their weights, largest first.
+/** @type {(numbers: import("../../web/head_numbers.js").HeadNumbers, row: number) => ReadKey[]} */
 const readAt = (numbers, row) =>
   Array.from(weightsOfRow(numbers, row))
     .map((weight, column) => ({ weight, column, label: numbers.labels.key[column] }))
     .sort((a, b) => b.weight - a.weight);
 // row: of the token in the head's stack; it may be before the recorded ones; gap: the guess, if it is a gap; writes:
 // of cross-attention, the word that is written next.
+/** @param {{ numbers: import("../../web/head_numbers.js").HeadNumbers, row: number | null, isSelf: boolean, gap: string | null, writes: string | null }} props */
 const Reads = ({ numbers, row, isSelf, gap, writes }) => {
-  const isShown = numbers && row !== null && row >= 0 && row < numbers.labels.query.length;
-  if (!isShown) return null;
+  if (row === null || row < 0 || row >= numbers.labels.query.length) return null;
   const { query, key } = numbers.labels;
   const [most, ...others] = readAt(numbers, row);
-  const follows = ({ column }) =>
+  const follows = (/** @type {ReadKey} */ { column }) =>
     isSelf && column > 0 && column <= row && key[column - 1] === query[row];
   const alike = others.filter(
     (one) => one.weight >= READ_TOO && one.label === most.label && follows(one) === follows(most),
@@ -126,19 +137,32 @@ const Reads = ({ numbers, row, isSelf, gap, writes }) => {
 };
 
 // The part that adds most to the word, apart from this one; see partsOf.
+const isHead = /** @type {(part: AnyPart) => part is Head} */ ((part) => Boolean(part.kind));
+/** @type {(answer: JourneyAnswer, at: AnyPart) => AnyPart & { amount: number }} */
 const largestOther = (answer, at) =>
   partsOf(answer, page.run.n_heads)
     .map((part) => ({ stack: page.run.stack, ...part }))
-    .filter((part) => (at.kind ? !sameHead(part, at) : part.kind || part.layer !== at.layer))
+    .filter((part) =>
+      isHead(at) ? !isHead(part) || !sameHead(part, at) : part.kind || part.layer !== at.layer,
+    )
     .reduce((best, part) => (part.amount > best.amount ? part : best));
-const PartName = ({ part: { stack, kind, layer, head } }) =>
-  kind
-    ? html`<button type="button" class="pick" onClick=${() => setHead({ stack, kind, layer, head })}>${headName({ layer, head })}</button>`
-    : html`<button type="button" class="pick" onClick=${() => (page.forward = { stack, layer })}>${forwardName({ layer })}</button>`;
-// at: a head, or a feed-forward.
+/** @param {{ part: AnyPart }} props */
+const PartName = ({ part }) => {
+  const { stack, layer } = part;
+  const go = () =>
+    isHead(part)
+      ? setHead({ stack, layer, kind: part.kind, head: part.head })
+      : (page.forward = { stack, layer });
+  const name = isHead(part) ? headName(part) : forwardName(part);
+  return html`<button type="button" class="pick" onClick=${go}>${name}</button>`;
+};
+/** @param {{ answer: JourneyAnswer, at: AnyPart }} props */
 export const Adds = ({ answer, at }) => {
-  if (!answer.heads) return say("What each part adds cannot be told apart in this network.");
-  const amount = at.kind ? amountOf(answer, at, page.run.n_heads) : answer.feed_forward[at.layer];
+  if (!answer.heads || !answer.feed_forward)
+    return say("What each part adds cannot be told apart in this network.");
+  const amount = isHead(at)
+    ? amountOf(answer, at, page.run.n_heads)
+    : answer.feed_forward[at.layer];
   const other = largestOther(answer, at);
   const values = {
     word: strong(wordOf(answer.target_label, answer.position)),
@@ -161,6 +185,7 @@ export const Adds = ({ answer, at }) => {
 const NOTHING = continued([], 0);
 // place: after which the texts follow. ofHead: whether a head is the part that they are with and without, or a
 // feed-forward.
+/** @param {{ place: number, texts: string[][], ofHead?: boolean }} props */
 export const Writes = ({ place, texts, ofHead = true }) => {
   const written = texts.map((labels) => continued(labels, place));
   const [whole, without] = written.map(
@@ -180,19 +205,23 @@ export const Writes = ({ place, texts, ofHead = true }) => {
 // ---- the card ----
 
 // What the network would write without a head, for `useTexts`, on pointer down on the head.
+/** @type {(position: number, at: Head) => { run: string, position: number, site: string, head: number }} */
 const textAsked = (position, at) => {
   const { run } = page.run;
   return { run, position, site: siteName(at), head: at.head };
 };
+/** @type {(answer: { position: number }, at: Head) => void} */
 export const askTexts = ({ position }, at) =>
   page.run.stack === "decoder" &&
   void askOnce("continuation", textAsked(position, at)).catch(() => {});
 
 // What the network would write at a place with the head and without, {texts: [labels, labels] or null where it writes
 // nothing, decides: whether no other head changes the next token alone}; null while it is not known.
+/** @type {(part: import("../../web/part.js").Part, answer: JourneyAnswer | null, at: Head) => import("./types").HeadTexts | null} */
 const useTexts = (part, answer, at) => {
   const { run, stack } = page.run;
   const isOff = isAblated(at);
+  /** @type {(data: ReturnType<typeof textAsked>) => Promise<import("./types").Continuation[]>} */
   const both = async (data) => {
     if (stack === "decoder") {
       const texts = await Promise.all(
@@ -201,9 +230,11 @@ const useTexts = (part, answer, at) => {
       return isOff ? texts.reverse() : texts; // the second is of the head switched over
     }
     const without = await withoutHead(data);
-    return [answer, without].map(({ likeliest: [{ label }] }) => ({ labels: [label] }));
+    return [/** @type {JourneyAnswer} */ (answer), without].map(({ likeliest: [{ label }] }) => ({
+      labels: [label],
+    }));
   };
-  const written = async (data) => {
+  const written = async (/** @type {ReturnType<typeof textAsked>} */ data) => {
     const texts = (await both(data)).map(({ labels }) => labels);
     if (texts[0].length === 0) return { texts: null, decides: false };
     const isChanged = !isOff && texts[0][0] !== texts[1][0];
@@ -214,8 +245,8 @@ const useTexts = (part, answer, at) => {
   return useAnswer(part, written, answer && textAsked(answer.position, at)).current;
 };
 
-// What a card says of a head. numbers, answer: of this head and place; row: of the chosen token in its stack, null for
-// none.
+// What a card says of a head.
+/** @type {(of: import("./types").HeadSentences) => any[]} */
 const sentencesOf = ({ numbers, answer, at, row, texts, isOff, whose }) => {
   const { stack, hidden, labels } = page.run;
   const isOwn = at.stack === stack;
@@ -226,15 +257,14 @@ const sentencesOf = ({ numbers, answer, at, row, texts, isOff, whose }) => {
   return [
     isOff
       ? say("{whose} is switched off: it reads nothing.", { whose })
-      : html`<${Reads} ...${{ numbers, row, isSelf, gap, writes }} />`,
-    isOwn && html`<${Adds} ...${{ answer, at }} />`,
+      : html`<${Reads} numbers=${numbers} row=${row} isSelf=${isSelf} gap=${gap} writes=${writes} />`,
+    isOwn && html`<${Adds} answer=${answer} at=${at} />`,
     texts && html`<${Writes} place=${position} texts=${texts} />`,
   ].filter(Boolean);
 };
 
-// answer: of the journey, null while that of the chosen token is on its way; numbers: of the chosen head `at`, null
-// as well; row: of the chosen token in its stack, null for none; label: what the head does. All that is said of a
-// head appears at once, and nothing of another under its name.
+// All that is said of a head appears at once, and nothing of another under its name.
+/** @param {import("./types").HeadCardProps} props */
 export const HeadCard = ({ part, answer, numbers, at, row, label }) => {
   const isOff = isAblated(at);
   const whose = capital(headName(at));
@@ -243,7 +273,7 @@ export const HeadCard = ({ part, answer, numbers, at, row, label }) => {
   const { kinds, n_heads: across } = page.run;
   const nHeads = kinds.reduce((sum, { n_layers: count }) => sum + count * across, 0);
   const name = knownName(whose, isOff);
-  const { run, place } = surprising.value;
+  const { run, place } = surprising.value ?? {};
   const isSurprise = run === page.run.run && place === answer?.position;
   const decides = isKnown && written.decides;
   const decision = say("One head of {n} decides", { n: nHeads });
@@ -255,7 +285,7 @@ export const HeadCard = ({ part, answer, numbers, at, row, label }) => {
     <h3><span class="card-line">${shared.isChoosing ? "…" : decides ? decision : name}</span>
       <small>${decides && name}${" "}${isKnown && label && html`<span class="head-label" aria-live="off">${label}</span>`}</small></h3>
     ${isKnown && isSurprise && !decides && html`<p class="hint">${say("No head leads in this text: its most surprising word.")}</p>`}
-    <ol>${sentences.map((one) => html`<li>${one}</li>`)}</ol>
+    <ol>${sentences.map((sentence) => html`<li>${sentence}</li>`)}</ol>
     <div class="card-actions"><${SwitchOff} of=${at} />
       <button type="button" class="enlarge" aria-expanded=${String(shared.isLarge)}
         onClick=${() => (shared.isLarge = !shared.isLarge)}>${shared.isLarge ? say("Back to all heads") : say("Look at it large")}</button>

@@ -35,16 +35,26 @@ import { layerGeometryOf, partsOf } from "./geometry.js";
 import { OneLayer, Picture } from "./layers.js";
 import { Questions } from "./questions.js";
 
+/**
+ * @typedef {import("../../web/types").Head} Head
+ * @typedef {import("../../web/part.js").Part} Part
+ * @typedef {import("./types").JourneyAnswer} JourneyAnswer
+ * @typedef {import("./types").PictureView} PictureView
+ * @typedef {import("../attention/types").ShownHead} ShownHead
+ * @typedef {import("../attention/types").Readers} ReadersAnswer
+ */
+
 // Next to the picture: the heads by which one token reads another.
 
 // ---- who reads what ----
 
+/** @param {{ found: ReadersAnswer }} props */
 const Readers = ({ found }) => {
-  /** @type {(token: any) => any} */
-  const named = ({ stack, index }) =>
-    html`<strong><${Token} label=${labelsOf(stack)[index]} /></strong>`;
+  /** @type {(token: import("../../web/types").Query | null) => any} */
+  const named = (token) =>
+    token && html`<strong><${Token} label=${labelsOf(token.stack)[token.index]} /></strong>`;
   const [from, to] = [named(page.query), named(page.key)];
-  const row = (head) => html`<li>
+  const row = (/** @type {import("../attention/types").Reader} */ head) => html`<li>
     <button type="button" class="reader" onClick=${() => setHead(head)}>
     <span>${capital(headName(head))}${page.run.kinds.length > 1 && ` (${kindOf(head)})`}</span>
     <span class="bars"><i class="drawn" style=${{ width: `${100 * head.weight}%` }} /></span>
@@ -67,6 +77,7 @@ const HEAD_PX = 60; // of a head in an opened layer, with its gap
 const HEIGHT = { least: 420, alone: 560, most: 570, margin: 40, above: 360 };
 
 // The small pictures of each kind of attention of the shown stack.
+/** @type {(part: Part, kinds: import("../../web/store.js").Kind[]) => void} */
 const useAtlases = (part, kinds) => {
   const [first, second] = kinds;
   useAtlas(part, kindAsked(first));
@@ -74,6 +85,7 @@ const useAtlases = (part, kinds) => {
 };
 
 // The height left in the window, within bounds; on a phone the content above is scrolled away.
+/** @type {(element: HTMLElement, isAlone: boolean) => number} */
 const heightLeft = (element, isAlone) => {
   const { most, above } = HEIGHT;
   const least = isAlone ? HEIGHT.alone : HEIGHT.least;
@@ -83,11 +95,13 @@ const heightLeft = (element, isAlone) => {
 };
 
 // The picture's data: the answer, or for a translator's encoder its own stream, which adds nothing to a word.
+/** @type {(answer: JourneyAnswer, stack: string) => import("./types").PictureAnswer} */
 const toldOf = (answer, stack) =>
   stack === page.run.stack
     ? answer
     : { ...answer, lens: [], ...answer.encoder, heads: null, feed_forward: null };
 
+/** @param {{ answer: import("./types").PictureAnswer }} props */
 const Legend = ({ answer }) => {
   const word = html`<strong><${Token} label=${wordOf(answer.target_label, answer.position)} /></strong>`;
   return html`<p class="flow-legend">
@@ -97,17 +111,19 @@ const Legend = ({ answer }) => {
   </p>`;
 };
 
+/** @param {{ layer: number, count: number, go: (layer: number) => void }} props */
 const Steps = ({ layer, count, go }) => html`<div class="layer-steps">
   <button type="button" aria-label=${say("Previous layer")} disabled=${layer === 0} onClick=${() => go(layer - 1)}>‹</button>
   <strong>${say("Layer {layer} (0 to {last})", { layer, last: count - 1 })}</strong>
   <button type="button" aria-label=${say("Next layer")} disabled=${layer === count - 1} onClick=${() => go(layer + 1)}>›</button>
 </div>`;
 
+/** @param {{ view: PictureView, at: ShownHead, width: number }} props */
 const Side = ({ view, at, width }) => {
   const { answer, height, many } = view;
   const isNarrow = width < NARROW_PX;
-  const go = (layer) => setHead({ ...firstHead(at), head: at.head, layer });
-  const encoder = page.run.kinds.find(({ stack }) => stack !== page.run.stack);
+  const go = (/** @type {number} */ layer) => setHead({ ...firstHead(at), head: at.head, layer });
+  const encoder = page.run.kinds.find(({ stack }) => stack !== page.run.stack) ?? null;
   const source = encoder && at.stack === page.run.stack ? encoder : null;
   const type = fontPx() / 14;
   const alone = useMemo(() => {
@@ -125,7 +141,7 @@ const Side = ({ view, at, width }) => {
   const open = html`<${OneLayer} view=${view} at=${alone} />`;
   return html`<div class="journey-side">
     ${(isNarrow || !source) && html`<${HeadKinds} at=${at} />`}
-    ${isNarrow ? html`<${Steps} layer=${at.layer} count=${at.n_layers} go=${go} />` : html`<${Picture} ...${{ view, source, width }} height=${height - (many ? alone.height : 0)} />`}
+    ${isNarrow ? html`<${Steps} layer=${at.layer} count=${at.n_layers} go=${go} />` : html`<${Picture} view=${view} source=${source} width=${width} height=${height - (many ? alone.height : 0)} />`}
     ${(isNarrow || many) && open}
     ${answer.heads && html`<${Legend} answer=${answer} />`}
   </div>`;
@@ -135,6 +151,7 @@ const Side = ({ view, at, width }) => {
 
 // What the card is about: a head of the network, or the words of the text; or neither, a feed-forward.
 const CardKinds = () => {
+  /** @type {(asksWords: boolean, says: string) => any} */
   const one = (asksWords, says) =>
     html`<button type="button" aria-pressed=${String(!page.forward && shared.asksWords === asksWords)}
       onClick=${() => {
@@ -152,20 +169,27 @@ const LARGE_HEAD = ["views/journey/large_head.js", "LargeHead"];
 const WAITING = html`<section class="head-card word-card" aria-busy="true" />`;
 
 // The card of the chosen head or feed-forward, or of the words; what goes with it, and where to go on.
+/** @param {{ part: Part, current: JourneyAnswer | null, at: ShownHead, numbers: import("../../web/head_numbers.js").HeadNumbers | null, row: number | null, found: ReadersAnswer | null, large: any }} props */
 const HeadSide = ({ part, current, at, numbers, row, found, large }) => {
   useMetrics(part);
   const label = headLabel(at);
   const later = page.forward ? FORWARD_CARD : shared.asksWords ? WORD_CARD : null;
   return html`<div class="head-side">
     <${CardKinds} />
-    ${later ? html`<${Later} key=${later} of=${later} waiting=${WAITING} ...${{ part, answer: current }} />` : html`<${HeadCard} ...${{ part, numbers, at, row, label }} answer=${current} />`}
-    ${label && !later && shared.showsPassages && html`<${Later} of=${PASSAGES} ...${{ part, at }} />`}
+    ${
+      later
+        ? html`<${Later} key=${later} of=${later} waiting=${WAITING} part=${part} answer=${current} />`
+        : html`<${HeadCard} part=${part} numbers=${numbers} at=${at} row=${row} label=${label}
+      answer=${current} />`
+    }
+    ${label && !later && shared.showsPassages && html`<${Later} of=${PASSAGES} part=${part} at=${at} />`}
     ${found && html`<${Readers} found=${found} />`}
     ${large}
     <${Questions} />
   </div>`;
 };
 
+/** @param {import("./types").BodyProps} props */
 const Body = ({ part, answer, asked, current, shown, cell }) => {
   const at = /** @type {any} */ (headShown());
   const { run } = page;
@@ -182,17 +206,17 @@ const Body = ({ part, answer, asked, current, shown, cell }) => {
     const isOwn = at.stack === run.stack;
     return {
       ...{ answer: told, kinds, many: run.n_heads * at.n_layers * kinds.length > FEW },
-      choose: (head) => {
+      choose: (/** @type {Head} */ head) => {
         part.startTimer();
         shared.asksWords = false;
         setHead(head);
       },
-      press: (head) => {
+      press: (/** @type {Head} */ head) => {
         prefetch(headAsked(head));
         if (isCurrent) askTexts(answer, head);
       },
-      point: (head) => isOwn && (shared.preview = head),
-      open: (forward) => {
+      point: (/** @type {Head | null} */ head) => isOwn && (shared.preview = head),
+      open: (/** @type {import("./types").Forward} */ forward) => {
         shared.preview = null;
         page.forward = forward;
       },
@@ -209,11 +233,12 @@ const Body = ({ part, answer, asked, current, shown, cell }) => {
   const numbers = useNumbers(part, shown, headAsked(at));
   const large =
     shared.isLarge &&
-    html`<${Later} of=${LARGE_HEAD} ...${{ part, height, shown, numbers, cell, at, row }} />`;
+    html`<${Later} of=${LARGE_HEAD} part=${part} height=${height} shown=${shown} numbers=${numbers}
+      cell=${cell} at=${at} row=${row} />`;
   // The large head is in the picture's place where there is room for two columns: in sight.
   return html`<div class="journey-body" style=${columns}>
-    ${isWide && large ? large : html`<${Side} ...${{ view, at, width }} />`}
-    <${HeadSide} ...${{ part, current, at, numbers, row, found }} large=${!isWide && large} />
+    ${isWide && large ? large : html`<${Side} view=${view} at=${at} width=${width} />`}
+    <${HeadSide} part=${part} current=${current} at=${at} numbers=${numbers} row=${row} found=${found} large=${!isWide && large} />
   </div>`;
 };
 
@@ -231,7 +256,13 @@ const Journey = () => {
     head: head?.head,
   };
   return html`<div class="journey" ...${part.attributes(facts ?? {})}>
-    ${answer && part.width > 0 && !part.isHidden && html`<${Body} ...${{ part, answer, asked, current, shown, cell }} />`}
+    ${
+      answer &&
+      part.width > 0 &&
+      !part.isHidden &&
+      html`<${Body} part=${part} answer=${answer} asked=${asked} current=${current} shown=${shown}
+      cell=${cell} />`
+    }
   </div>`;
 };
 export const mount = mounted(Journey);

@@ -16,6 +16,7 @@ const LOOK = { stage: "weights", scale: "sqrt", range: "fixed" };
 const BELOW_PX = 56; // the text under the cells
 
 // A cell in words: the hovered one, else that of the two chosen tokens. off: the head's name, if it is switched off.
+/** @type {(numbers: import("../../web/head_numbers.js").HeadNumbers | null, at: import("../../web/types").LitCell, off: string | false) => string} */
 const cellInWords = (numbers, { row, column }, off) => {
   if (off) return say("{whose} is switched off: it reads nothing.", { whose: off });
   if (!numbers || row === null || column === null) {
@@ -26,7 +27,7 @@ const cellInWords = (numbers, { row, column }, off) => {
   return say("{from} reads {to}, {weight}", { from: query[row], to: key[column], weight });
 };
 
-// numbers: of the head, null while `shown` holds those of another.
+/** @param {import("./types").LargeHeadProps} props */
 export const LargeHead = ({ part, height, shown, numbers, cell, at, row }) => {
   const keys = readStack(at);
   const { key } = page;
@@ -35,13 +36,14 @@ export const LargeHead = ({ part, height, shown, numbers, cell, at, row }) => {
   const lit = cell.over ?? chosen;
   const place = at.layer * page.run.n_heads + at.head;
   const atlas = knownAtlas(at);
-  const meanwhile = atlas && html`<${SmallHead} class="first-head" ...${{ atlas, place }} />`;
+  const meanwhile =
+    atlas && html`<${SmallHead} class="first-head" atlas=${atlas} place=${place} />`;
   // A cell is a query and a key: which other heads read it?
-  const pin = ({ row: from, column: to }) => {
-    setQuery(cell.tokenOf(at.stack, from));
+  const pin = (/** @type {import("../../web/types").LitCell} */ { row: from, column: to }) => {
+    setQuery(cell.tokenOf(at.stack, Number(from)));
     if (to !== null) setKey(cell.tokenOf(keys, to));
   };
-  const room = (box) => ({
+  const room = (/** @type {HTMLElement} */ box) => ({
     side: { width: box.clientWidth, height: height - BELOW_PX },
     ...{ top: 6, least: 280, bar: false, pan: true },
   });

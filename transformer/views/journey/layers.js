@@ -9,33 +9,43 @@ import { firstHead } from "../../web/selection.js";
 import { attentionOf, headName } from "../../web/sites.js";
 import { useButtonKeys, inPx } from "../../web/cells.js";
 import { knownName, SmallHead } from "../../web/head_grid.js";
+import { useFilling } from "../../web/controls.js";
 import { hasMoved } from "../../web/pointer.js";
 import { computed, html, useMemo } from "../../web/preact.js";
 import { beginning, Token } from "../../web/text.js";
 import { knownAtlas } from "../attention/numbers.js";
-import { forwardName, useFilling } from "./next_words.js";
+import { forwardName } from "./next_words.js";
 import { amountOf, bandsOf, geometryOf, segmentsOf } from "./geometry.js";
 
 const NUMBERS_APART = 4; // if there is no room for all
 const MATTERS = 0.3; // of the largest amount: heads that add less are pale
 
-/** @typedef {{kind: string, stack: string, layer: number, head: number}} Head */
+/**
+ * @typedef {import("../../web/types").Head} Head
+ * @typedef {import("../../web/store.js").Kind} Kind
+ * @typedef {import("./types").PictureView} PictureView
+ * @typedef {import("./types").PictureAnswer} PictureAnswer
+ * @typedef {import("./types").PictureGeometry} PictureGeometry
+ * @typedef {import("./types").FlowGeometry} FlowGeometry
+ */
 
 // ---- words ----
 
-const signed = (amount) => numeral(amount.toFixed(2).replace("-", "−"));
+const signed = (/** @type {number} */ amount) => numeral(amount.toFixed(2).replace("-", "−"));
 // A part's contribution to the logit of the word, positive or negative.
+/** @type {(name: string, amount: number, word: string) => string} */
 const inWords = (name, amount, word) =>
   say("{name}: {amount} to the logit of “{word}”", {
     name,
     word,
     amount: `${amount < 0 ? "" : "+"}${signed(amount)}`,
   });
+/** @type {(amount: number, most: number) => { class: string, style: Record<string, string> }} */
 export const share = (amount, most) => ({
   class: amount < 0 ? "takes" : "adds",
   style: { "--share": `${Math.min(100, (100 * Math.abs(amount)) / (most || 1)).toFixed(0)}%` },
 });
-const nameOf = (head) => {
+const nameOf = (/** @type {Head} */ head) => {
   const name = capital(headName(head));
   const isOne = page.run.kinds.filter(({ stack }) => stack === head.stack).length === 1;
   return knownName(isOne ? name : sayList([name, attentionOf(head)]), isAblated(head));
@@ -44,6 +54,7 @@ const nameOf = (head) => {
 // ---- heads ----
 
 // view: see Picture; box: its position in px, unless it is in a row.
+/** @param {import("./types").HeadButtonProps} props */
 const HeadButton = ({ head, view, small, box, keys }) => {
   const { answer, choose, point, lit } = view;
   const isChosen = useMemo(
@@ -69,23 +80,25 @@ const HeadButton = ({ head, view, small, box, keys }) => {
   return html`<button type="button" class=${look.filter(Boolean).join(" ")} style=${style}
     aria-label=${title} title=${title} aria-pressed=${String(isChosen)} tabindex=${isChosen ? 0 : -1}
     ...${keys} onClick=${() => choose(head)} onPointerDown=${() => view.press(head)}
-    onPointerEnter=${(event) => event.pointerType === "mouse" && hasMoved(event) && point(head)}
-  >${small && atlas && html`<${SmallHead} class="small" ...${{ atlas, place }} />`}</button>`;
+    onPointerEnter=${(/** @type {PointerEvent} */ event) => event.pointerType === "mouse" && hasMoved(event) && point(head)}
+  >${small && atlas && html`<${SmallHead} class="small" atlas=${atlas} place=${place} />`}</button>`;
 };
 
 // Buttons of heads that the arrow keys walk. columns: lists of heads, top to bottom; boxOf(head).
 // small: whether each is a heatmap.
-const Heads = ({ columns, view, small, boxOf = /** @type {any} */ (() => null) }) => {
+/** @param {import("./types").HeadsProps} props */
+const Heads = ({ columns, view, small, boxOf = () => null }) => {
   const last = { row: columns[0].length - 1, column: columns.length - 1 };
   const keysOf = useButtonKeys(last, ({ row, column }) => view.choose(columns[column][row]));
   return columns.map((heads, column) =>
     heads.map(
       (head, row) =>
         html`<${HeadButton} key=${`${head.kind} ${head.layer} ${head.head}`} box=${boxOf(head)}
-          keys=${keysOf(row, column)} ...${{ head, view, small }} />`,
+          keys=${keysOf(row, column)} head=${head} view=${view} small=${small} />`,
     ),
   );
 };
+/** @type {(kinds: Kind[], layer: number) => Head[][]} */
 const headsOf = (kinds, layer) =>
   kinds.map(({ stack, kind }) =>
     Array.from({ length: page.run.n_heads }, (_, head) => ({ stack, kind, layer, head })),
@@ -93,6 +106,7 @@ const headsOf = (kinds, layer) =>
 
 // ---- the parts other than heads ----
 
+/** @param {{ layer: number, view: PictureView, box: import("./types").Box, words: string }} props */
 const FeedForward = ({ layer, view, box, words }) => {
   const { answer, most } = view;
   const amount = answer.feed_forward?.[layer] ?? 0;
@@ -106,6 +120,7 @@ const FeedForward = ({ layer, view, box, words }) => {
     aria-pressed=${String(isChosen)} style=${{ ...(box && inPx(box)), ...style }} onClick=${() => view.open({ stack, layer })}>${words}</button>`;
 };
 
+/** @param {{ at: PictureGeometry }} props */
 const Embedding = ({ at }) => {
   const name = page.run.adds_positions ? say("token + position") : say("token");
   const label = page.run.adds_positions
@@ -116,11 +131,13 @@ const Embedding = ({ at }) => {
 };
 
 // A token that would only come again is no piece of the word that it ends.
+/** @type {(answer: PictureAnswer) => { label: string, probability: number }[]} */
 const lensWords = ({ lens, position }) =>
   lens.map((token) => ({
     label: token.label === page.run.labels[position] ? token.label : beginning(token, position),
     probability: token.probability,
   }));
+/** @param {{ at: PictureGeometry, answer: PictureAnswer }} props */
 const Lens = ({ at, answer }) =>
   segmentsOf(lensWords(answer), at.pitch / at.type).map(
     ({ label, probability, first, last, isFinal, isSmall }) => {
@@ -137,11 +154,12 @@ const Lens = ({ at, answer }) =>
   );
 
 // The stream as thick as its norm, and what flows into it.
+/** @param {{ at: FlowGeometry, view: PictureView }} props */
 const Flow = ({ at, view }) => {
   const { answer } = view;
   const upper = at.thickness(answer.norms).map(([x, half]) => `${x} ${at.stream - half}`);
   const lower = at.thickness(answer.norms).map(([x, half]) => `${x} ${at.stream + half}`);
-  const band = ({ path, width, amount, strength }) =>
+  const band = (/** @type {import("./types").Band} */ { path, width, amount, strength }) =>
     html`<path class=${amount < 0 ? "band-in takes" : "band-in adds"} d=${path}
       style=${{ strokeWidth: `${width}px`, opacity: String(strength) }} />`;
   return html`<svg class="flow" ref=${useFilling(answer.position, 0)} width=${at.width} height=${at.height} aria-hidden="true">
@@ -153,11 +171,7 @@ const Flow = ({ at, view }) => {
 
 // ---- all of it ----
 
-/**
- * view: {answer, kinds, many: whether heads are too many to be heatmaps here, choose(head), press(head),
- * point(head), open(feed-forward), lit: weights by kind or null, most: the largest amount}. source: the encoder, if it is elsewhere.
- * @param {Record<string, any>} props
- */
+/** @param {import("./types").PictureProps} props */
 export const Picture = ({ view, width, height, source }) => {
   const { answer, kinds, many } = view;
   const { n_heads: nHeads } = page.run;
@@ -174,8 +188,9 @@ export const Picture = ({ view, width, height, source }) => {
   });
   const layers = Array.from({ length: nLayers }, (_, layer) => layer);
   const columns = layers.flatMap((layer) => headsOf(kinds, layer));
+  /** @type {(place: number, px: number) => boolean} */
   const isTold = (place, px) => px > 20 * at.type || place % NUMBERS_APART === 0;
-  const title = (layer) => {
+  const title = (/** @type {number} */ layer) => {
     const box = inPx({
       left: at.x(layer, 0),
       top: at.top - at.type * (at.named ? 40 : 22),
@@ -185,7 +200,7 @@ export const Picture = ({ view, width, height, source }) => {
       at.pitch > 60 * at.type ? say("layer {layer}", { layer }) : isTold(layer, at.pitch) && layer;
     return html`<span class=${kinds.length > 1 ? "caption layer" : "caption"} style=${box}><b>${words}</b></span>`;
   };
-  const kindName = (layer) =>
+  const kindName = (/** @type {number} */ layer) =>
     at.named &&
     kinds.map(({ kind }, place) => {
       const box = inPx({
@@ -196,48 +211,50 @@ export const Picture = ({ view, width, height, source }) => {
       return html`<span class="caption" style=${box}>${kind === "self" ? say("self") : say("cross")}</span>`;
     });
   // The label next to a row.
+  /** @type {(words: string | number, row: { top: number, height: number }, wide?: number) => any} */
   const rowName = (words, row, wide = 16) => {
     const left = at.left - (wide + 4) * at.type;
     const top = row.top + row.height / 2 - 9 * at.type;
     const box = { left, top, width: wide * at.type };
     return html`<span class="caption" style=${inPx(box)}>${words}</span>`;
   };
-  const number = (head) =>
+  const number = (/** @type {number} */ head) =>
     isTold(head, at.row + 6) && rowName(head, { top: at.y(head), height: at.cell.height });
   const inBox = at.inner > 34 * at.type; // else it is next to the row
   return html`<div class="picture-of" style=${inPx({ width: at.width, height: at.height })}
     role="group" aria-label=${say("Layers and heads; arrow keys move")} onPointerLeave=${() => view.point(null)}>
-    <${Flow} ...${{ at, view }} />
+    <${Flow} at=${at} view=${view} />
     ${source && html`<button type="button" class="source-stream" style=${inPx(at.source)} onClick=${() => setHead(firstHead(source))}>${say("the source, as the encoder gives it")}</button>`}
     <${Embedding} at=${at} />
     ${layers.map((layer) => [
       title(layer),
       kindName(layer),
-      html`<${FeedForward} ...${{ layer, view }} box=${at.feedForward(layer)} words=${inBox ? say("MLP") : ""} />`,
+      html`<${FeedForward} layer=${layer} view=${view} box=${at.feedForward(layer)} words=${inBox ? say("MLP") : ""} />`,
     ])}
     ${!inBox && rowName(say("MLP"), at.feedForward(0), 36)}
     ${Array.from({ length: nHeads }, (_, head) => number(head))}
-    <${Heads} ...${{ columns, view }} small=${!many} boxOf=${({ kind, layer, head }) => at.box(kind, layer, head)} />
+    <${Heads} columns=${columns} view=${view} small=${!many} boxOf=${(/** @type {Head} */ { kind, layer, head }) => at.box(kind, layer, head)} />
     ${
       answer.lens.length > 0 &&
       html`<span class="caption origin" style=${inPx({ left: 0, top: at.lens, width: at.left - 8 })}>${say("it would say so far")}</span>`
     }
-    <${Lens} ...${{ at, answer }} />
+    <${Lens} at=${at} answer=${answer} />
   </div>`;
 };
 
 // One layer alone: its heads in rows, and what flows from them into the stream. at: see layerGeometryOf.
+/** @param {{ view: PictureView, at: FlowGeometry }} props */
 export const OneLayer = ({ view, at }) => {
   const { answer, kinds } = view;
-  const { layer } = at;
+  const { layer = 0 } = at;
   const columns = headsOf(kinds, layer).flatMap((heads) => heads.map((head) => [head]));
-  const after = answer.lens?.[layer + 1];
+  const after = answer.lens[layer + 1];
   return html`<div class="one-layer" role="group" aria-label=${say("Heads of layer {layer}", { layer })}
     onPointerLeave=${() => view.point(null)}>
     <div class="picture-of" style=${inPx({ width: at.width, height: at.height })}>
-      <${Flow} ...${{ at, view }} />
-      <${Heads} ...${{ columns, view }} small boxOf=${({ kind, head }) => at.box(kind, layer, head)} />
-      <${FeedForward} ...${{ layer, view }} box=${at.feedForward()} words=${say("MLP")} />
+      <${Flow} at=${at} view=${view} />
+      <${Heads} columns=${columns} view=${view} small boxOf=${(/** @type {Head} */ { kind, head }) => at.box(kind, layer, head)} />
+      <${FeedForward} layer=${layer} view=${view} box=${at.feedForward(layer)} words=${say("MLP")} />
     </div>
     ${after && html`<p class="after">${say("then it would say")} <${Token} label=${beginning(after, answer.position)} /> <small>${percentText(after.probability)}</small></p>`}
   </div>`;

@@ -23,20 +23,26 @@ import {
   isAblated,
   isForwardOff,
 } from "../../web/runs.js";
-import { capital, percentText, say, sayN, wholeText } from "../../web/messages.js";
+import { capital, percentText, say } from "../../web/messages.js";
+import { useFilling } from "../../web/controls.js";
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
 import { effect, html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
 import { beginning, readFrom, Token } from "../../web/text.js";
 import { weightsOfToken } from "../attention/numbers.js";
-import { distribution, draws, probabilitiesOf } from "./distribution.js";
+import { countInWords, distribution, draws, probabilitiesOf, settingsNow } from "./distribution.js";
 
 const SHOWN = 5;
-const FILL_MS = 500;
 
 // ---- what the journey shows, too ----
 
-/** @typedef {import("../../web/store.js").Head} Head */
+/**
+ * @typedef {import("../../web/store.js").Head} Head
+ * @typedef {import("../../web/part.js").Part} Part
+ * @typedef {import("./types").Prediction} Prediction
+ * @typedef {import("./types").NextToken} NextToken
+ * @typedef {import("./types").Preview} Preview
+ */
 
 // preview: the hovered head; the bars are also shown without it, else without the chosen one. isLarge: whether
 // the chosen head is also shown large. isChoosing: whether the token and head of a new text are being chosen: until
@@ -61,16 +67,19 @@ effect(() => {
   if (cardState.place !== null) letGo();
 });
 
+/** @type {(data: Record<string, any>) => Promise<import("./types").Without>} */
 export const withoutHead = (data) => askOnce("without_head", data);
 // What is asked of the chosen feed-forward, about the word of an answer of the journey.
+/** @type {(answer: import("./types").JourneyAnswer) => Record<string, any>} */
 export const forwardAsked = ({ position, target }) => ({
   ...{ run: page.run.run, position, target },
   ...page.forward,
 });
+/** @type {(of: { layer: number }) => string} */
 export const forwardName = ({ layer }) => say("the feed-forward of layer {layer}", { layer });
 
 // The server's answer about the last token read, {answer, asked, current} as of useAnswer; none of another network.
-/** @type {(part: import("../../web/part.js").Part) => {answer: any, asked: any, current: any}} */
+/** @type {(part: Part) => { answer: import("./types").JourneyAnswer | null, asked: any, current: import("./types").JourneyAnswer | null }} */
 export const useJourney = (part) => {
   const model = useRef("");
   const isChosen = page.run && chosenRow(page.run.stack) !== null;
@@ -81,29 +90,17 @@ export const useJourney = (part) => {
   return model.current === page.run?.model ? found : { answer: null, asked: null, current: null };
 };
 
-// Fill an element from the left at each step of the played text; delay: in ms. Without motion the player only
-// steps, see web/controls.js.
-/** @type {(place: number | undefined, delay: number) => { current: any }} */
-export const useFilling = (place, delay) => {
-  const filled = useRef(/** @type {any} */ (null));
-  useLayoutEffect(() => {
-    if (!page.playing) return;
-    const frames = { clipPath: ["inset(-20px 100% -20px 0)", "inset(-20px -20px -20px 0)"] };
-    filled.current?.animate(frames, { duration: FILL_MS, delay, fill: "backwards" });
-  }, [place]);
-  return filled;
-};
-
 // ---- without a head ----
 
 // The prediction without the hovered head, or else without the word that is left out, the chosen feed-forward or the
 // chosen head: {of, logits, likeliest}, or {of, refusal}; null for what is switched off. answer: of the journey. One
 // request at a time, the next for what is hovered then.
+/** @type {(part: Part, answer: import("./types").JourneyAnswer | null) => Preview | null} */
 const usePreview = (part, answer) => {
   const word = shared.preview ? null : shared.word;
   const forward = shared.preview || word ? null : page.forward;
   const head = word || forward ? null : (shared.preview ?? headShown());
-  const [found, setFound] = useState(/** @type {any} */ (null));
+  const [found, setFound] = useState(/** @type {Preview | null} */ (null));
   const isAsked = useRef(false);
   const isOff = head ? isAblated(head) : forward && isForwardOff(forward);
   const left = word ? { places: word.places } : head && { site: siteName(head), head: head.head };
@@ -119,9 +116,10 @@ const usePreview = (part, answer) => {
   useLayoutEffect(() => {
     part.setPending(usePreview, isDue);
     if (!isDue || isAsked.current) return;
-    const take = (told) => {
+    const of = word ?? forward ?? head;
+    const take = (/** @type {Partial<Preview>} */ told) => {
       isAsked.current = false;
-      setFound({ of: word ?? forward ?? head, key, ...told });
+      setFound(of && { of, key, ...told });
     };
     isAsked.current = true;
     const question = word ? "without_words" : forward ? "feed_forward" : "without_head";
@@ -132,34 +130,42 @@ const usePreview = (part, answer) => {
 };
 
 // What the bars are without, in words.
-const leftOut = (of) => of.word ?? (of.kind ? headWords(of) : forwardName(of));
+/** @type {(of: Preview["of"]) => string} */
+const leftOut = (of) => ("word" in of ? of.word : "kind" in of ? headWords(of) : forwardName(of));
+// The same as data-without.
+/** @type {(of: Preview["of"]) => string} */
+const leftOutPlace = (of) => {
+  if ("word" in of) return of.word;
+  return "kind" in of ? `${siteName(of)}.${of.head}` : `forward.${of.layer}`;
+};
+/** @param {{ preview: Preview | null }} props */
 const Legend = ({ preview }) => html`<p class="bars-legend"><i class="drawn" />${say("the network")}
   ${preview && html`<i class="without" />${preview.refusal ?? say("without {head}", { head: leftOut(preview.of) })}`}</p>`;
 
 // ---- the bars ----
 
 // `count` tokens: the likeliest, the text's next token, and the likeliest without the head, which is second.
-export const tokensShown = (
-  { position, likeliest, next },
-  count,
-  without = /** @type {any} */ (null),
-) => {
+/** @type {(answer: Pick<Prediction, "position" | "likeliest" | "next">, count: number, without?: { likeliest: NextToken[] } | null) => import("./types").ShownToken[]} */
+export const tokensShown = ({ position, likeliest, next }, count, without = null) => {
   const { ids, labels } = page.run;
-  const came = next && page.run.stack === "decoder" && position + 1 < ids.length;
-  const extra = [came && { ...next, label: labels[position + 1] }, without?.likeliest[0]].filter(
-    Boolean,
-  );
+  const hasNext = page.run.stack === "decoder" && position + 1 < ids.length;
+  const came = hasNext && next ? [{ ...next, label: labels[position + 1] }] : [];
+  const extra = [...came, ...(without?.likeliest.slice(0, 1) ?? [])];
   const first = likeliest.slice(0, count);
   const more = extra.filter(
-    ({ id }, at) => ![...first, ...extra.slice(0, at)].some((one) => one.id === id),
+    ({ id }, at) => ![...first, ...extra.slice(0, at)].some((token) => token.id === id),
   );
   const shown = [...first.slice(0, count - more.length), ...more];
   const place = shown.findIndex(({ id }) => id === without?.likeliest[0].id);
   if (place > 1) shown.splice(1, 0, ...shown.splice(place, 1));
-  return shown.map((one) => ({ ...one, isNext: came && one.id === ids[position + 1] }));
+  return shown.map((token) => ({
+    ...token,
+    isNext: came.length > 0 && token.id === ids[position + 1],
+  }));
 };
 
 // A token and its probability in words, and what a press on it does.
+/** @type {(token: string, probability: string, of: { isNext: boolean, canBranch: boolean }) => string} */
 export const tokenInWords = (token, probability, { isNext, canBranch }) => {
   const values = { token, probability };
   if (isNext) return say("{token}, {probability}: the text goes on with it", values);
@@ -170,9 +176,11 @@ export const tokenInWords = (token, probability, { isNext, canBranch }) => {
 
 // answer: which it is of. own, drawn: its probability by the network and with the settings; without: by the network
 // without the head.
+/** @param {{ token: import("./types").ShownToken, answer: Prediction, without: import("./types").TokenShares | null, step: number, isCurrent: boolean } & import("./types").TokenShares} props */
 const Bar = ({ token, answer, own, drawn, without, step, isCurrent }) => {
   const { id, isNext } = token;
   const word = beginning(token, answer.position, answer.labels && answer);
+  /** @type {(network: number, sampled: number) => string} */
   const inWords = (network, sampled) => {
     const [first, second] = [network, sampled].map((p) => percentText(p));
     return first === second ? first : `${first} → ${second}`;
@@ -182,7 +190,7 @@ const Bar = ({ token, answer, own, drawn, without, step, isCurrent }) => {
   const canBranch = step >= 0 && generates() && !isNext;
   const probability = [network, other].filter(Boolean).join(" / ");
   const told = tokenInWords(word, probability, { isNext, canBranch });
-  const wide = (share) => ({ width: `${(100 * share).toFixed(2)}%` });
+  const wide = (/** @type {number} */ share) => ({ width: `${(100 * share).toFixed(2)}%` });
   return html`<li><button type="button" class="next-word" aria-label=${told} title=${told} data-id=${id}
     disabled=${!canBranch} onClick=${() => isCurrent && branchAt(step, id)}>
     <${Token} label=${word} /><span class="bars">
@@ -193,31 +201,8 @@ const Bar = ({ token, answer, own, drawn, without, step, isCurrent }) => {
   </button></li>`;
 };
 
-// What the settings say of a token of the shown run: an altered network, and a branch, go on greedily where they
-// search; see `settings_of` in server/fields.py.
-export const settingsNow = () => {
-  const { interventions: altered = [], forced_tokens: forced = [] } = page.run ?? {};
-  const isSearched = altered.length + forced.length === 0;
-  const method = controls.method === "beam" && !isSearched ? "greedy" : controls.method;
-  const [temperature, topK, topP] = ["temperature", "top_k", "top_p"].map((name) =>
-    Number(controls[name]),
-  );
-  return { method, temperature, top_k: topK, top_p: topP };
-};
-// How many tokens can be drawn with these settings, in words.
-export const countInWords = (settings, count, { logits }) => {
-  if (settings.method === "beam")
-    return say("Beam search weighs whole texts, not this word alone.");
-  if (!draws(settings)) return null;
-  return sayN(
-    "Only {n} of {all} tokens could be drawn.",
-    "{n} of {all} tokens could be drawn.",
-    count,
-    { all: wholeText(logits.length) },
-  );
-};
-
 // What follows the text that is being typed, where this browser has the network; null while none is typed.
+/** @type {(part: Part) => { answer: import("./types").TypedAnswer, asked: any } | null} */
 const useTyped = (part) => {
   const { text, model } = controls;
   const isTyped = page.typing && page.run?.model === model && page.run.text !== text;
@@ -228,6 +213,7 @@ const useTyped = (part) => {
 };
 
 // The bars and their text, the only parts drawn again as a control moves.
+/** @param {{ answer: Prediction, preview: Preview | null, isCurrent: boolean }} props */
 const Drawn = ({ answer, preview, isCurrent }) => {
   const settings = settingsNow();
   const all = Object.values(settings);
@@ -244,12 +230,14 @@ const Drawn = ({ answer, preview, isCurrent }) => {
       },
     [preview, ...all],
   );
+  const other = preview?.likeliest ? { likeliest: preview.likeliest } : null;
   const step = answer.labels ? -1 : answer.position + 1 - page.run.n_prompt;
-  const bar = (token) => html`<${Bar} key=${token.id} ...${{ token, answer, step, isCurrent }}
+  const bar = (/** @type {import("./types").ShownToken} */ token) => html`<${Bar} key=${token.id}
+    token=${token} answer=${answer} step=${step} isCurrent=${isCurrent}
     own=${own[token.id]} drawn=${drawn.probabilities[token.id]}
     without=${without && { own: without.own[token.id], drawn: without.drawn[token.id] }} />`;
   return html`<ul ref=${useFilling(answer.position, 500)}>
-      ${tokensShown(answer, SHOWN, preview?.logits && preview).map(bar)}
+      ${tokensShown(answer, SHOWN, other).map(bar)}
     </ul>
     <${Legend} preview=${preview} />
     <p class="drawn-says">${answer.labels && `${say("Shown for your text, as you type it.")} `}${countInWords(settings, drawn.count, answer)}${
@@ -266,13 +254,13 @@ const NextWords = () => {
   const typed = useTyped(part);
   const { answer } = typed ?? journey;
   const isCurrent = !typed && asked?.run === page.run?.run; // the position is one of the shown run's
-  const preview = usePreview(part, isCurrent ? answer : null);
+  const preview = usePreview(part, isCurrent ? journey.answer : null);
   const place = answer && { place: answer.position, stack: page.run.stack };
   const facts = typed
     ? { ...place, typed: typed.asked.text }
     : answer && { run: asked.run, ...place };
   const { of } = preview ?? {};
-  const site = of && (of.word ?? (of.kind ? `${siteName(of)}.${of.head}` : `forward.${of.layer}`));
+  const site = of && leftOutPlace(of);
   return html`<section class="next-words" aria-label=${capital(say("what comes next"))}
     hidden=${Boolean(page.run) && !predicts()}
     ...${part.attributes({ ...facts, without: site ?? undefined })}>
@@ -285,7 +273,7 @@ const NextWords = () => {
       }
       <button type="button" class="to-tab" onClick=${() => shell.openTab("prediction")}>${say("Prediction")}</button>
     </div>
-    ${answer ? html`<${Drawn} ...${{ answer, preview, isCurrent }} />` : html`<ul />`}
+    ${answer ? html`<${Drawn} answer=${answer} preview=${preview} isCurrent=${isCurrent} />` : html`<ul />`}
   </section>`;
 };
 export const mount = mounted(NextWords);

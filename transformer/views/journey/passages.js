@@ -14,6 +14,7 @@ export const Passages = ({ part, at }) => {
   const { run, model } = page.run;
   const chosen = { site: siteName(at), head: at.head };
   const ask = (/** @type {any} */ data) => askOnce("passages", data);
+  /** @type {import("./types").PassagesAnswer | null} */
   const found = useAnswer(part, ask, { run, ...chosen }).current;
   const read = (/** @type {string} */ text) =>
     shell.apply({
@@ -21,7 +22,7 @@ export const Passages = ({ part, at }) => {
       ...{ site: chosen.site, head: String(chosen.head) },
     });
   const row = (/** @type {{ text: string, number: number }} */ { text, number }) => html`<li>
-    <button type="button" class="passage" onClick=${() => read(text)}><small>${found.title}: ${numeral(number.toFixed(2))}</small>
+    <button type="button" class="passage" onClick=${() => read(text)}><small>${found?.title}: ${numeral(number.toFixed(2))}</small>
       <span translate=${false}><bdi>${text}</bdi></span></button>
   </li>`;
   return html`<section class="passages" aria-live="polite" aria-busy=${!found}>
@@ -37,6 +38,6 @@ export const Passages = ({ part, at }) => {
           )
     }</h3>
     <ol>${found?.passages.map(row)}</ol>
-    ${found?.passages.length > 0 && html`<p class="hint">${say("Press one to read it here with this head.")}</p>`}
+    ${found && found.passages.length > 0 && html`<p class="hint">${say("Press one to read it here with this head.")}</p>`}
   </section>`;
 };

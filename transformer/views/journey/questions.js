@@ -16,6 +16,7 @@ const IT = {
 const readIt = () =>
   shell.apply({ model: "stories", ...IT, method: "greedy", length: "20", tab: "journey" });
 // fits: whether a run can answer it.
+/** @type {{ says: string, go: () => void, fits?: (run: import("../../web/types").Run) => boolean }[]} */
 const QUESTIONS = [
   { says: say("Which word does it read?"), go: readIt, fits: ({ model }) => model === "stories" },
   {
@@ -47,11 +48,11 @@ const showTabs = async () => {
 };
 
 export const Questions = () => {
-  const one = ({ says, go }) =>
+  const question = (/** @type {{ says: string, go: () => void }} */ { says, go }) =>
     html`<li><button type="button" class="to-tab" onClick=${go}>${says}</button></li>`;
   return html`<nav class="questions" aria-label=${say("Go on:")}>
     <span>${say("Go on:")}</span>
-    <ul>${QUESTIONS.filter(({ fits }) => !fits || fits(page.run)).map(one)}
+    <ul>${QUESTIONS.filter(({ fits }) => !fits || fits(page.run)).map(question)}
       <li><button type="button" class="to-tab all-tools" aria-expanded=${String(hasTabs.value)}
         onClick=${showTabs}>${say("All tools…")}</button></li></ul>
   </nav>`;

@@ -15,13 +15,14 @@ const LEAST = 0.02; // of a probability: a smaller change is none
 const DEEPEST = 0.2; // a change that is shaded in full, if none is larger
 
 /**
- * @typedef {{ word: string, places: number[], probability: number, likeliest: { label: string, probability: number } }} Effect
+ * @typedef {import("./types").WordEffect} Effect
+ * @typedef {import("./types").NextToken} NextToken
  * @typedef {Effect & { alone?: Effect[] }} Entry alone: of all mentions of a word, each of them
  */
 
 // Each word, the largest effect first. Where all mentions of a word change more together than each alone, they stand
 // for it.
-/** @type {(answer: { words: Effect[], mentions: Effect[], target: any }) => Entry[]} */
+/** @type {(answer: import("./types").WordEffects) => Entry[]} */
 const entriesOf = ({ words, mentions, target }) => {
   const size = (/** @type {Effect} */ { probability: p }) => Math.abs(p - target.probability);
   const together = mentions
@@ -43,7 +44,7 @@ const between = (alone) => {
   return least === most ? least : say("{least} to {most}", { least, most });
 };
 
-/** @type {(props: { entries: Entry[], target: any, word: string }) => any} */
+/** @type {(props: { entries: Entry[], target: NextToken, word: string }) => any} */
 const Finding = ({ entries, target, word }) => {
   const [first] = entries;
   const before = percentText(target.probability);
@@ -61,7 +62,7 @@ const Finding = ({ entries, target, word }) => {
   );
 };
 
-/** @type {(props: { entry: Entry, target: any, isShown: boolean, choose: () => void }) => any} */
+/** @type {(props: { entry: Entry, target: NextToken, isShown: boolean, choose: () => void }) => any} */
 const Row = ({ entry: { word, alone, probability }, target, isShown, choose }) => {
   const wide = (/** @type {number} */ share) => `${(100 * share).toFixed(2)}%`;
   const name = alone ? say("{word} (all {n})", { word, n: alone.length }) : word;
@@ -109,7 +110,7 @@ const Texts = ({ texts, shown, isDecoder }) => {
 };
 
 // answer: of the journey, about whose target the words are asked; null while that is on its way.
-/** @type {(props: { part: import("../../web/part.js").Part, answer: any }) => any} */
+/** @param {{ part: import("../../web/part.js").Part, answer: import("./types").JourneyAnswer | null }} props */
 export const WordCard = ({ part, answer }) => {
   const { run } = page.run;
   const about = answer && { run, position: answer.position, target: answer.target };
@@ -123,7 +124,7 @@ export const WordCard = ({ part, answer }) => {
   const hovered = isOver ? entryAt(pointed?.index ?? -1) : null;
   const chosen = pressed && entries.includes(pressed) ? pressed : entries[0];
   const shown = hovered ?? chosen;
-  const texts = useTexts(part, answer?.position, shown?.places);
+  const texts = useTexts(part, answer?.position ?? 0, shown?.places);
   useLayoutEffect(() => {
     const { stack, target } = found ?? {};
     const most = Math.max(
@@ -145,7 +146,7 @@ export const WordCard = ({ part, answer }) => {
     },
     [],
   );
-  const word = answer && wordOf(answer.target_label, answer.position);
+  const word = answer ? wordOf(answer.target_label, answer.position) : "";
   const rows = entries.slice(0, ROWS);
   return html`<section class="head-card word-card" aria-live="polite" aria-busy=${!found}>
     <h3><span class="card-line">${answer ? sayWith("Which words mattered to {word}?", { word: html`<${Token} label=${word} />` }) : "…"}</span></h3>
@@ -154,9 +155,9 @@ export const WordCard = ({ part, answer }) => {
       html`<p>${Finding({ entries, target: found.target, word })}</p>
         <ol class="word-rows">${rows.map(
           (entry) =>
-            html`<${Row} ...${{ entry, target: found.target }} isShown=${entry === shown} choose=${() => press(entry)} />`,
+            html`<${Row} entry=${entry} target=${found.target} isShown=${entry === shown} choose=${() => press(entry)} />`,
         )}</ol>
-        <p class="word-texts">${shown && html`<${Texts} ...${{ texts, shown }} isDecoder=${page.run.stack === "decoder"} />`}</p>
+        <p class="word-texts">${shown && html`<${Texts} texts=${texts} shown=${shown} isDecoder=${page.run.stack === "decoder"} />`}</p>
         <p class="hint">${found.masked ? say("A mask token stands in each word's place in turn. Press a word of the text.") : say("Each word is left out in turn, and the text is read again. Press a word of the text.")}</p>`
     }
   </section>`;

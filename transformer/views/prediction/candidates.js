@@ -6,8 +6,14 @@ import { numeral, percentText, say } from "../../web/messages.js";
 import { html, useMemo } from "../../web/preact.js";
 import { shell, controls, page } from "../../web/store.js";
 import { beginning, Token } from "../../web/text.js";
-import { distribution, draws, probabilitiesOf } from "../journey/distribution.js";
-import { countInWords, settingsNow, tokenInWords, tokensShown } from "../journey/next_words.js";
+import {
+  countInWords,
+  distribution,
+  draws,
+  probabilitiesOf,
+  settingsNow,
+} from "../journey/distribution.js";
+import { tokenInWords, tokensShown } from "../journey/next_words.js";
 
 const MAX_CANDIDATES = 10;
 const LEAST_MOVE = 0.005; // of a bar that has a tick where it was
@@ -20,7 +26,7 @@ const greedy = (own, never) => {
   return new Float64Array(own.length).fill(1, best, best + 1);
 };
 // {states: each token's probability in each; count: of tokens that can be drawn; whyCut(id)}.
-/** @type {(answer: import("./types").Predicted, settings: any) => import("./types").States} */
+/** @type {(answer: import("../journey/types").JourneyAnswer, settings: any) => import("./types").States} */
 const statesOf = ({ logits, never }, settings) => {
   const own = probabilitiesOf(logits);
   const cutPadding = (/** @type {number} */ id) =>
@@ -50,7 +56,7 @@ const Bar = ({ share, own, why }) => html`<span class="state">
     <span class=${share ? "value" : "value none"}>${why ?? percentText(share, share ? undefined : 0)}</span>
   </span>`;
 
-/** @param {{ token: import("./types").ShownToken, position: number, states: ArrayLike<number>[], whyCut: import("./types").States["whyCut"] }} props */
+/** @param {{ token: import("../journey/types").ShownToken, position: number, states: ArrayLike<number>[], whyCut: import("./types").States["whyCut"] }} props */
 const Candidate = ({ token, position, states, whyCut }) => {
   const { id, isNext } = token;
   const word = beginning(token, position);
@@ -79,7 +85,7 @@ const Temperature = () => html`<label>${say("Temperature (0 = greedy)")}
   <output>${numeral(String(controls.temperature))}</output></label>`;
 
 // answer: of the journey, see ../journey/journey.py.
-/** @param {{ answer: import("./types").Predicted }} props */
+/** @param {{ answer: import("../journey/types").JourneyAnswer }} props */
 export const Candidates = ({ answer }) => {
   const settings = settingsNow();
   const { states, count, whyCut } = useMemo(
@@ -88,7 +94,7 @@ export const Candidates = ({ answer }) => {
   );
   const { position } = answer;
   const heads = [say("the network"), html`<${Temperature} />`, say("after top-k and top-p")];
-  const one = (/** @type {import("./types").ShownToken} */ token) =>
+  const one = (/** @type {import("../journey/types").ShownToken} */ token) =>
     html`<${Candidate} key=${token.id} token=${token} position=${position} states=${states}
       whyCut=${whyCut} />`;
   return html`<div class="candidates" style=${{ "--states": states.length }}>

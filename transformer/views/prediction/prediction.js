@@ -208,7 +208,7 @@ const bitsInWords = ({ probabilities: all }) => {
 };
 // The layer from which on the network would say what it says in the end. lens: after the embedding and each
 // layer.
-/** @type {(answer: import("./types").Predicted) => any} */
+/** @type {(answer: import("../journey/types").JourneyAnswer) => any} */
 const knownFrom = ({ lens, position }) => {
   if (!lens.length) return null;
   const last = lens[lens.length - 1];
@@ -216,7 +216,7 @@ const knownFrom = ({ lens, position }) => {
   const token = html`<bdi translate=${false}>${beginning(last, position)}</bdi>`;
   return sayWith("{token} from layer {layer} on", { token, layer: Math.max(0, from - 1) });
 };
-/** @param {{ answer: import("./types").Predicted | null }} props */
+/** @param {{ answer: import("../journey/types").JourneyAnswer | null }} props */
 const Deeper = ({ answer }) => {
   const { run } = page;
   return html`<div>

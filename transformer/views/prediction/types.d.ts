@@ -1,25 +1,6 @@
 // What the questions of this room answer, and what its components take.
 import type { Figure } from "../../web/types";
 
-/** The journey's facts that predictions read: logits of the whole vocabulary at a position. */
-export interface Predicted {
-  position: number;
-  logits: Float32Array;
-  never: number | null;
-  lens: NamedToken[];
-  likeliest: NamedToken[];
-  next: NamedToken | null;
-  [more: string]: any;
-}
-export interface NamedToken {
-  id: number;
-  label: string;
-  joins: boolean;
-  probability?: number;
-}
-/** A token among the likeliest; isNext: whether the text goes on with it. */
-export type ShownToken = NamedToken & { isNext: boolean };
-
 /** Each token's probability in the three states of the bars; count: of tokens that can be drawn. */
 export interface States {
   states: ArrayLike<number>[];
