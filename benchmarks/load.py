@@ -161,10 +161,10 @@ def tasks_for(models: Sequence[Model], count: int) -> list[Task]:
 
 def _task(model: Model, place: int) -> Task:
     text = TEXTS[place % len(TEXTS)]
-    chosen = {"model": model.name, "text": text, "length": 40, "seed": place}
+    chosen = {"model": model.name, "text": text, "max_new_tokens": 40, "seed": place}
     if model.config.family == "encoder-decoder":
         settings: dict[str, Any] = {"beams": 2 + place % 3, "length_penalty": 1.0}
-        chosen |= {"method": "beam", "penalty": 1.0}
+        chosen |= {"method": "beam", "length_penalty": 1.0}
         chosen["beams"] = settings["beams"]
     else:
         settings = {"temperature": 0.9, "top_k": 40, "seed": place}

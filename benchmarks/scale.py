@@ -99,7 +99,7 @@ def measure(
     page.wait_for_selector(".attention[data-rev]")
     sizes.clear()
     page.get_by_role("button", name="Settings").click()
-    page.locator("#length input").fill("1")
+    page.locator("#max_new_tokens input").fill("1")
     old = page.locator("#tokens [data-state]").get_attribute("data-run")
     grid = int(page.locator(".head-grid").get_attribute("data-rev") or 0)
     box = page.locator("#text textarea")

@@ -40,7 +40,7 @@ def test_visitors_are_served_though_a_replica_is_gone():
         assert "content-security-policy" in page.headers
         for place in range(6):
             client.headers["x-session"] = f"deployed{place}"
-            paths = {"model": "tiny", "text": "Hello", "length": 2}
+            paths = {"model": "tiny", "text": "Hello", "max_new_tokens": 2}
             answer = client.post("resources/runs", json=paths)
             assert answer.status_code == 200
             assert json.loads(answer.text.splitlines()[-1])["tokens"]["state"] == "done"

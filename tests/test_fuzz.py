@@ -114,7 +114,7 @@ NAMES = {
 def test_a_press_is_answered_or_refused_with_a_sentence(service, name, data):
     known = st.sampled_from(["tiny", "Hi", "greedy", "sample", "beam"])
     drawn = st.one_of(values, known)
-    usual = {"text": "Hi", "model": "tiny", "lines": "Hi", "length": 2}
+    usual = {"text": "Hi", "model": "tiny", "lines": "Hi", "max_new_tokens": 2}
     wrong = data.draw(st.dictionaries(st.sampled_from(NAMES[name]), drawn))
     asked = {key: one for key, one in usual.items() if key in NAMES[name]} | wrong
     for line in answer(works(service)[name], data=asked) or ():

@@ -94,11 +94,11 @@ def _solved(service: Service, step: Step, context: GradingContext) -> GradingCon
         return shown_by(service, {**step.state, **solution})
     own = service.own.add(CHECKER, record.plan.task, record.model())
     run = service.store.run(service.example(own.name)[0])
-    if "alter" in solution:
+    if "interventions" in solution:
         request = run.request
         run = service.generate(
             own.name, request.text, max_new_tokens=request.max_new_tokens,
-            interventions=solution["alter"],
+            interventions=solution["interventions"],
         )  # fmt: skip
     return GradingContext(run=run, models=service.queries)
 

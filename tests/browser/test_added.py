@@ -62,7 +62,7 @@ def test_networks_of_other_families_go_through_the_tabs(page):
 
 
 def test_a_chat_model_reads_the_text_by_its_template_where_chosen(page):
-    page.go("model=tiny-llama&text=The+cat&method=greedy&length=2")
+    page.go("model=tiny-llama&text=The+cat&method=greedy&max_new_tokens=2")
     page.wait_drawn(".journey")
     expect(page.tokens.first).to_have_text("<s>")
     page.page.get_by_role("button", name="Settings").click()

@@ -56,7 +56,13 @@ def test_a_dead_server_is_reported_and_everything_returns_with_it(page, slow):
     page.wait_drawn(".prediction")
     page.wait_for_address("text=The+little+dog", "&site=decoder.2.self&head=3", "tab=prediction")
     labels, numbers = page.labels(), page.page.evaluate("viz.run.probabilities")
-    wanted = {"temperature": "0.35", "top_k": "7", "top_p": "0.9", "length": "150", "seed": "11"}
+    wanted = {
+        "temperature": "0.35",
+        "top_k": "7",
+        "top_p": "0.9",
+        "max_new_tokens": "150",
+        "seed": "11",
+    }
     for name, value in wanted.items():
         page.page.locator(f".setting-{name} input[type=number]").fill(value)
     page.page.get_by_role("radio", name="greedy: always the likeliest").check()
@@ -112,7 +118,7 @@ def test_the_queue_shows_how_many_are_before_a_visitor(page, slow):
     page.page.evaluate(FOLLOW)
     page.set_length(1)
     # Each shorter than what would make it step aside.
-    asked = {"model": "stories", "text": "The dog", "length": 7}
+    asked = {"model": "stories", "text": "The dog", "max_new_tokens": 7}
 
     def ask(place: int) -> None:
         named = {"x-session": f"before{place}"}

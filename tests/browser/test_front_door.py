@@ -183,7 +183,7 @@ def test_the_cards_are_walked_by_keyboard_alone(door):
 def test_a_link_to_a_card_opens_it_after_a_card_was_put_away_early(door):
     """Put away while its state was still being opened, which comes without it."""
     page = door.page
-    door.go("model=stories&text=Tom&length=4&tour=3")
+    door.go("model=stories&text=Tom&max_new_tokens=4&tour=3")
     press = "name => { document.querySelector(name).click(); return viz.isOpening(); }"
     page.locator(".card-next").wait_for()
     assert page.evaluate(f"['.card-next', '.card-end'].map({press})") == [True, True]

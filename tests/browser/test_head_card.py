@@ -72,7 +72,9 @@ def test_no_sentence_of_one_token_stands_under_another(door):
     expect(card(visit).locator("li")).to_have_count(3)
 
 
-@pytest.mark.parametrize("link", ["", "&read=12", f"&text={BECAUSE}&length=12&method=greedy"])
+@pytest.mark.parametrize(
+    "link", ["", "&read=12", f"&text={BECAUSE}&max_new_tokens=12&method=greedy"]
+)
 def test_one_head_decides_only_where_no_other_does(door, link):
     visit = opened(door, f"model=stories&tab=journey{link}")
     places = [None] if link != "" and "text" not in link else [None, 3, 8, 14]

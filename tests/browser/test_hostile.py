@@ -65,7 +65,9 @@ def test_every_view_of_a_text_and_its_translation_on_a_phone(visit, server):
     assert set(run.labels[run.n_prompt :]) & set(MARKUP)
     page = visit(width=390, height=2400)
     before = page.page.evaluate(STRAY)
-    page.go(urlencode({"model": run.model, "text": TEXT, "length": "6", "tab": "attention"}))
+    page.go(
+        urlencode({"model": run.model, "text": TEXT, "max_new_tokens": "6", "tab": "attention"})
+    )
     page.wait_drawn(".attention")
     assert texts(page, "#tokens .text-tokens button.token") == list(run.labels)
     assert texts(page, "#tokens .source-tokens button.token") == list(run.source_labels)
@@ -139,7 +141,7 @@ def test_text_typed_into_any_box_is_never_markup(still, server):
     (patch,) = page.page.evaluate("viz.run.interventions")
     assert patch["is"]["text"] == ATTACKS[2]
     expect(page.page.locator(".altered")).to_contain_text(patch["says"])
-    link = page.wait_for_address("alter=", "script")
-    (altered,) = json.loads(parse_qs(urlparse(link).fragment)["alter"][0])
+    link = page.wait_for_address("interventions=", "script")
+    (altered,) = json.loads(parse_qs(urlparse(link).fragment)["interventions"][0])
     assert altered["text"] == ATTACKS[2]
     assert page.page.evaluate(STRAY) == before

@@ -118,14 +118,14 @@ def test_links_and_history_are_followed_without_a_reload(page):
         page.page.evaluate("leap => history.go(leap)", leap)
         page.wait_for_address(f"text={text.replace(' ', '+')}")
     shows(page, "The fox")
-    page.page.evaluate("location.hash = 'model=tiny&text=The+fox&length=3&tab=prediction'")
+    page.page.evaluate("location.hash = 'model=tiny&text=The+fox&max_new_tokens=3&tab=prediction'")
     shows(page, "The fox")
     page.wait_drawn(".prediction")
     assert page.page.evaluate("window.before")
     # a picture that the next run does not have is not asked for
     page.go("model=tiny-translator&tab=attention&site=decoder.1.cross&picture=alignment")
     page.wait_drawn(".attention")
-    page.go("model=tiny&text=The+fox&length=2&tab=attention")
+    page.go("model=tiny&text=The+fox&max_new_tokens=2&tab=attention")
     page.wait_drawn(".attention")
     expect(page.page.get_by_role("alert")).to_be_hidden()
 
@@ -202,8 +202,20 @@ def test_a_link_that_is_hostile_or_cannot_be_read_is_text_and_sentences(page):
         "picture",
         "cell",
     )
-    more = ("method", "alter", "head", "token", "stage", "scale", "sort", "row", "__proto__")
-    page.go(urlencode(dict.fromkeys((*names, *more), attack) | {"text": attack, "length": "3"}))
+    more = (
+        "method",
+        "interventions",
+        "head",
+        "token",
+        "stage",
+        "scale",
+        "sort",
+        "row",
+        "__proto__",
+    )
+    page.go(
+        urlencode(dict.fromkeys((*names, *more), attack) | {"text": attack, "max_new_tokens": "3"})
+    )
     said = page.wait_for_alert()
     for name in names:
         assert f"link's {name}" in said or f"link's '{name}'" in said or f"{name} must be" in said

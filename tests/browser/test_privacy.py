@@ -24,7 +24,7 @@ ASKED = "(address) => fetch(address, { mode: 'no-cors' }).then(() => 'asked', ()
 
 def test_typed_or_linked_text_is_neither_logged_nor_stored(visit, server):
     logged = len(server.log.read_bytes())  # others wrote before
-    state = urlencode({"model": "tiny", "text": SECRET, "length": "3"})
+    state = urlencode({"model": "tiny", "text": SECRET, "max_new_tokens": "3"})
     page = visit(f"{server.url}?__theme=dark#{state}", own={})
     asked: list[str] = []
     page.page.on("request", lambda one: asked.append(urldefrag(one.url)[0] + str(one.headers)))

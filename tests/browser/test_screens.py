@@ -175,7 +175,7 @@ def test_a_link_to_a_text_is_opened_before_gradio_has_come(held, server):
         };
         look();
     });""")
-    page.goto(f"{server.url}#text=The+fox&method=greedy&length=4", wait_until="commit")
+    page.goto(f"{server.url}#text=The+fox&method=greedy&max_new_tokens=4", wait_until="commit")
     text = page.locator("#first-look .text-tokens")
     expect(text).to_contain_text("fox")
     expect(page.locator("#first-look .head-card li").first).not_to_be_empty()

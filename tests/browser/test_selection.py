@@ -133,7 +133,7 @@ def test_the_large_head_is_the_one_that_the_sentence_names(door):
 
 def test_what_is_switched_off_reads_nothing_anywhere(door):
     off = '[{"type":"ablate","stack":"decoder","layer":5,"heads":[0]}]'
-    door.go(f"model=stories&tab=journey&site=decoder.5.self&head=0&read=31&alter={off}")
+    door.go(f"model=stories&tab=journey&site=decoder.5.self&head=0&read=31&interventions={off}")
     door.wait_drawn(".journey")
     page = door.page
     expect(page.locator(".token-says")).to_contain_text("switched off: it reads nothing")

@@ -53,7 +53,7 @@ def test_a_link_that_is_still_opening_ends_no_later_press(bundled):
     lines()
     page.wait_for_timeout(SOON_MS)
     assert page.evaluate("viz.run.interventions.length") == 1
-    bundled.wait_for_address("alter=")
+    bundled.wait_for_address("interventions=")
 
 
 def test_a_link_ends_the_batch_that_was_asked_for_before(bundled):

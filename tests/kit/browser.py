@@ -239,7 +239,7 @@ class Visit:
 
     def set_length(self, count: int) -> None:
         """Ask for so many new tokens."""
-        box = self.page.locator("#length input")
+        box = self.page.locator("#max_new_tokens input")
         if not box.is_visible():
             self.page.get_by_role("button", name="Settings").click()
             box.wait_for()

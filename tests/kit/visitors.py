@@ -83,7 +83,7 @@ class WhatIf:
     ) -> None:
         self.visit, self.page, self.model = visit, visit.page, model
         self.text, self.length = text, length
-        shown = {"model": model.name, "text": text, "length": str(length), "tab": "what-if"}
+        shown = {"model": model.name, "text": text, "max_new_tokens": str(length), "tab": "what-if"}
         visit.go(urlencode(shown))
 
     def see(self, part: str) -> None:

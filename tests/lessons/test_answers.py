@@ -23,11 +23,11 @@ def off(layer: int, *heads: int, kind: str = "self") -> dict[str, Any]:
 def without(what: str, *more: dict[str, Any], text: str = "", **fields: Any) -> dict[str, Any]:
     """A state with a switch of *What if?* on."""
     texts = {"text": text} if text else {}
-    return {"alter": [{"type": "break", "what": what}, *more], **texts, **fields}
+    return {"interventions": [{"type": "break", "what": what}, *more], **texts, **fields}
 
 
 def altered(*changes: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"alter": [*changes], **fields}
+    return {"interventions": [*changes], **fields}
 
 
 def forward(layer: int) -> dict[str, Any]:
@@ -64,7 +64,7 @@ BRAM = "Tiko the bird met a cat named Bram. Tiko and"
 TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
     "prediction.1": (
         [loki("Plim"), loki("Nub"), loki("Hob"), loki("Jat"), loki("Fep", who="dog"),
-         loki("Bram"), {"text": loki("Plim"), "length": 40},
+         loki("Bram"), {"text": loki("Plim"), "max_new_tokens": 40},
          "Jim met a bird named Gribo. Then G", loki("Al"), loki("Bo")],
         [(loki("Loki"), "still holds"), (loki("Dorn"), "50"), ("Once upon a", "0"),
          (loki("Plim", "Plim"), ""), (loki("Plim", ""), ""),
@@ -94,7 +94,7 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
     ),
     "tokens.3": (
         ["It was hot and cold", "The mom and dad", "I saw a dog and a cat", "He went up and down",
-         "The night was cold and hot", {"text": "It was hot and cold", "length": 9}],
+         "The night was cold and hot", {"text": "It was hot and cold", "max_new_tokens": 9}],
         [("The big red dog was hot.", "still holds"), ("A big and a small dog", "still holds"),
          ("The red dog was hot.", "1 or more"), ("hot cold", "1 or more"), ("Hot and cold", ""),
          ("hot hot hot", "1 or more"), ("It was hot, it was hot", "1 or more"),
@@ -111,7 +111,7 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          (without("no-positions", text="The dog bit the big man."), "another order"),
          (altered(text="The dog bit the man."), "not switched on"),
          (without("no-scale", text="The dog bit the man."), "No positions"),
-         (without("no-positions", text="The dog bit the man.", length=3), "ends by itself"),
+         (without("no-positions", text="The dog bit the man.", max_new_tokens=3), "ends by itself"),
          (without("no-positions", text="Bit the man the dog."), "would count"),
          (without("no-positions", text="The dog bit the man.", method="sample", seed=1), "sample"),
          (without("no-positions", off(0, 1), text="The dog bit the man."), "as well"),
@@ -123,7 +123,7 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          without("no-attention", text="We all saw a dog named"),
          without("no-attention", text="One day, a big bear met a girl named"),
          without("no-attention", text="A playground had a dinosaur named"),
-         without("no-attention", text="Yesterday Grandma found a kitten named", length=20),
+         without("no-attention", text="Yesterday Grandma found a kitten named", max_new_tokens=20),
          altered(*ALL_OFF, text="We all saw a dog named"),
          without("no-attention", text="A dog named")],
         [(without("no-positions", text="There was a little boy named"), "No attention"),
@@ -148,14 +148,14 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          (altered(), "No cell"),
          (altered(off(5, 0)), "No cell"),
          (altered(forbid([31, 12], [31, 24]), off(5, 0)), "as well"),
-         (altered(forbid([31, 12], [31, 24]), length=1), "write"),
+         (altered(forbid([31, 12], [31, 24]), max_new_tokens=1), "write"),
          (altered(forbid([2, 1], [2, 0]), text="The sun was"), "hold"),
          (altered(forbid([31, 12], [31, 24]), method="sample", seed=1), "sample"),
          (altered(forbid([31, 28]), forced_tokens=[269]), "by hand"),
          (altered(forbid([31, 0])), "still there")],
     ),
     "values.2": (
-        [altered(off(4, 2), text=BRAM), altered(off(4, 2), text=BRAM, length=30)],
+        [altered(off(4, 2), text=BRAM), altered(off(4, 2), text=BRAM, max_new_tokens=30)],
         [(altered(off(4, 0)), "still holds"), (altered(text=BRAM), "No head"),
          (altered(off(4, 2, 3), text=BRAM), "At most 1"),
          (altered(*ALL_OFF[:5], text=BRAM), "At most 1"),
@@ -163,8 +163,8 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          (altered(off(4, 2), text="The"), "or more")],
     ),
     "values.4": (
-        [altered(off(3, 4)), altered(off(3, 4), length=30)],
-        [(altered(off(3, 4), length=1), "write"), (altered(off(5, 0)), "stay on"),
+        [altered(off(3, 4)), altered(off(3, 4), max_new_tokens=30)],
+        [(altered(off(3, 4), max_new_tokens=1), "write"), (altered(off(5, 0)), "stay on"),
          (altered(off(3, 4), off(5, 0)), "stay on|At most"),
          (altered(*ALL_OFF[:5], off(5, *range(1, 8))), "At most 1"),
          (altered(off(3, 4), text="The sun was"), "hold"),
@@ -186,19 +186,19 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
     ),
     "stream.3": (
         [without("no-attention", text="Once upon"), altered(*ALL_OFF, text="Once upon"),
-         without("no-attention", text="Once upon", length=20)],
+         without("no-attention", text="Once upon", max_new_tokens=20)],
         [(without("no-positions", text="Once upon"), "No attention"),
          (without("no-scale", text="Once upon"), "No attention"),
          (without("no-attention", text="She wanted to thank"), "still holds"),
          (without("no-attention", text="Once upon a"), "The two have to be the same"),
-         ({"text": "Once upon", "alter": []}, "not switched on"),
+         ({"text": "Once upon", "interventions": []}, "not switched on"),
          (without("no-attention", text="Once"), "4 or more"),
          (without("no-attention", text="She"), "4 or more"),
          (without("no-attention", text="Thank"), ""),
          (without("no-attention", off(1, 1), text="Once upon"), "as well")],
     ),
     "stream.6": (
-        [altered(forward(0)), altered(forward(0), length=20)],
+        [altered(forward(0)), altered(forward(0), max_new_tokens=20)],
         [(altered(forward(2)), "The two have to differ"), (altered(forward(1)), "have to differ"),
          (altered(forward(5)), "The two have to differ"), (altered(), "No feed-forward"),
          (altered(forward(0), forward(1)), "At most 1"), (altered(off(5, 0)), "No feed-forward"),
@@ -211,15 +211,15 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
         ["She was happy", "The trees"],
         [("The sun", "still holds"), ("Once upon a time", "1 or more"),
          ({"text": "She was happy", "method": "sample"}, "greedy"),
-         ({"text": "She was happy", "length": 10}, "1 or more"),
-         ({"text": "The sky was blue.", "length": 1}, "1 or more"),
+         ({"text": "She was happy", "max_new_tokens": 10}, "1 or more"),
+         ({"text": "The sky was blue.", "max_new_tokens": 1}, "1 or more"),
          ("Once upon a time there was a little girl named Lily.", "")],
     ),
     "sampling.5": (
         [{"forced_tokens": [444]}, {"forced_tokens": [465, 269]}],
         [({"forced_tokens": [465, 416, 745]}, "or less"), ({}, "replaced"),
          ({"forced_tokens": [465]}, "or less"),
-         ({"forced_tokens": [444], "length": 5}, "10 or more"),
+         ({"forced_tokens": [444], "max_new_tokens": 5}, "10 or more"),
          ({"forced_tokens": [444], "text": "The sun"}, "begin with"),
          (altered(*ALL_OFF, forced_tokens=[465, 416, 745]), "whole one"),
          (altered(off(5, 0), forced_tokens=[444]), "whole one")],
@@ -265,7 +265,7 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          ("I have a small black dog.", "still holds"),
          ("I have a small cat and a black dog.", "would count"),
          ("A small Black family has a dog.", "would count"),
-         ({"text": "I have a small black cat.", "length": 4}, "write"),
+         ({"text": "I have a small black cat.", "max_new_tokens": 4}, "write"),
          (altered(off(2, 2, kind="cross"), text="I have a small black cat."), "whole one"),
          ("The small cat sees the black dog.", "would count"),
          ("She has a little black car.", "would count"),
@@ -273,7 +273,7 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
     ),
     "translation.3": (
         [altered(*TWO_LAYERS), altered(*ELEVEN)],
-        [(altered(*TWO_LAYERS, length=1), "write"), (altered(*CROSS_OFF), "At most 16"),
+        [(altered(*TWO_LAYERS, max_new_tokens=1), "write"), (altered(*CROSS_OFF), "At most 16"),
          (altered(off(0, 0, kind="cross"), text="I like this category."), "begin"),
          (altered(off(2, 2, kind="cross")), "still there"), (altered(CROSS_OFF[2]), "still there"),
          (altered(), "No head of cross"), (altered(off(0, *EVERY)), "No head of cross"),
@@ -283,7 +283,7 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
         [altered(*CROSS_OFF, text="I like apples."), altered(*CROSS_OFF, text="She reads a book.")],
         [(altered(*CROSS_OFF), "still holds"), (altered(text="I like apples."), "No head of cross"),
          (altered(off(2, 2, kind="cross"), text="I like apples."), "would count"),
-         (altered(*CROSS_OFF, text="I like apples.", length=2), "write")],
+         (altered(*CROSS_OFF, text="I like apples.", max_new_tokens=2), "write")],
     ),
     "translation.5": (
         [altered(patch(layer, 2)) for layer in range(3)],
@@ -308,7 +308,7 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          ("The whole Green family has a dog.", "means something else"),
          ("He saw the small green. Apples fell.", "hold"),
          ("He works in a greenhouse.", "hold"), ("The evergreen tree is big.", "hold"),
-         ({"text": "He ate a small green apple.", "length": 2}, "write"),
+         ({"text": "He ate a small green apple.", "max_new_tokens": 2}, "write"),
          ("She has a new green car.", "still there"), ("I saw a small green bird.", "still"),
          ("He works in a small green house.", "still there"),
          ("She gave him a beautiful green apple.", "still holds"),
@@ -317,11 +317,11 @@ TABLE: dict[str, tuple[list[Change], list[tuple[Change, str]]]] = {
          ({"text": "The big green apple is small.", "method": "sample", "seed": 1}, "sample")],
     ),
     "evidence.2": (
-        [altered(off(3, 4)), altered(off(3, 4), length=20)],
+        [altered(off(3, 4)), altered(off(3, 4), max_new_tokens=20)],
         [(altered(off(5, 0)), "stay on"), (altered(off(4, 5)), "2 or less"),
          (altered(off(0, 0)), "2 or less"), (altered(), "No head"),
          (altered(off(3, 4), off(5, 0)), "stay on|At most 1"),
-         (altered(off(3, 4, 5)), "At most 1"), (altered(off(3, 4), length=1), "write"),
+         (altered(off(3, 4, 5)), "At most 1"), (altered(off(3, 4), max_new_tokens=1), "write"),
          (altered(off(3, 4), text="Tiko and B"), "begin"),
          (altered(off(3, 4), text=f"{BRAM} Br"), "end|begin"), (altered(forward(3)), "No head"),
          (altered(off(3, 4), forced_tokens=[269]), "by hand"), (without("no-scale"), "No head")],
@@ -441,7 +441,7 @@ def test_a_question_that_the_shown_text_cannot_answer_says_what_would(service):
         lesson, _, number = name.partition(".")
         step = all_lessons()[lesson]["en"].steps[int(number) - 1]
         other = {"model": "translate-en-fr"} if name == "attention.2" else {}
-        fields = {name: step.state[name] for name in ("model", "method", "length")}
+        fields = {name: step.state[name] for name in ("model", "method", "max_new_tokens")}
         shown = shown_by(service, {**fields, "text": text, **other})
         with pytest.raises(InvalidRequest, match=r"as the step opened it|only tokens") as refusal:
             step.check.grade(shown, {"number": 1})

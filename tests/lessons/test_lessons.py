@@ -396,7 +396,7 @@ def test_a_trained_network_is_opened_or_trained_as_the_answer(experiments):
     asked = {"name": "learning", "run": experiments.examples["tiny"][0]}
     opened = lessons_of_page.solve(experiments, asked | {"step": 6})["state"]
     assert opened["model"].startswith("induction-400~")
-    assert (opened["tab"], opened["alter"][0]["type"]) == ("attention", "ablate")
+    assert (opened["tab"], opened["interventions"][0]["type"]) == ("attention", "ablate")
     answer = lessons_of_page.solve(experiments, asked | {"step": 5})
     assert answer["trains"]
     assert answer["state"]["learn.n_layers"] == 1
@@ -524,7 +524,7 @@ def test_no_fixed_answer_passes_the_course():
             off = [{"type": "ablate", "stack": "decoder", "layer": 5, "heads": [0]}]
             if state["model"] == "stories" and "text" in state:
                 asked["5.0"] += 1
-                altered = shown_by(service, {**state, "alter": off})
+                altered = shown_by(service, {**state, "interventions": off})
                 passed["5.0"] += check.grade(altered, {}).right
             continue
         shown = shown_by(service, state)

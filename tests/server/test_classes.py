@@ -48,7 +48,7 @@ class Teacher:
         self.held = client.post("resources/class/open", json={}).json()
         self.code = self.held["code"]
         text = "Once upon a time a little fox met a bird."
-        asked = {"model": "tiny", "text": text, "method": "greedy", "length": 4}
+        asked = {"model": "tiny", "text": text, "method": "greedy", "max_new_tokens": 4}
         lines = client.post("resources/runs", json=asked).text.splitlines()
         self.facts = [said["tokens"] for said in map(json.loads, lines) if "tokens" in said][-1]
 

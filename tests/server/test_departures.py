@@ -28,7 +28,7 @@ from transformer.server.service import Service
 pytestmark = pytest.mark.slow
 
 DEPARTURES, AT_ONCE = 2_000, 40
-TEXT = {"model": "tiny", "text": "The fox", "method": "greedy", "length": 12}
+TEXT = {"model": "tiny", "text": "The fox", "method": "greedy", "max_new_tokens": 12}
 # No connection rests: the server closes one after 5 s, which a busy machine may take.
 CLIENT: Any = {"timeout": 60, "limits": httpx.Limits(max_keepalive_connections=0)}
 BODIES: dict[str, Any] = {

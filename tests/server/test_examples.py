@@ -134,7 +134,7 @@ def bundled() -> Service:
 def test_an_alteration_changes_the_text_as_its_card_says(bundled, title):
     state = CARDS[title]["state"]
     altered = shown_by(bundled, state).run.text
-    intact = shown_by(bundled, state | {"alter": []}).run.text
+    intact = shown_by(bundled, state | {"interventions": []}).run.text
     before, after = WRITES[title]
     assert intact.endswith(before), intact
     assert altered.endswith(after), altered

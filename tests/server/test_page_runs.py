@@ -43,7 +43,7 @@ def there(models: list[Model]) -> Service:
     return Service(models)
 
 
-GOOD = {"model": "tiny", "text": "Hello", "method": "greedy", "length": 3}
+GOOD = {"model": "tiny", "text": "Hello", "method": "greedy", "max_new_tokens": 3}
 REQUESTS = {
     "sampled": ("tiny", {"temperature": 0.83, "top_k": 7, "top_p": 0.95, "seed": 11}),
     "barely sampled": ("tiny", {"temperature": 0.012345678901234567, "seed": 2**32 - 1}),
@@ -87,7 +87,7 @@ def test_a_message_is_read_by_the_chat_template_where_asked_for(tmp_path):
     model, plain = load(tmp_path / "llama"), tiny_model()
     service = Service([model, plain])
     text = "Who is the black cat? </s>"
-    asked = {"model": model.name, "text": text, "length": 2, "read_as": "chat"}
+    asked = {"model": model.name, "text": text, "max_new_tokens": 2, "read_as": "chat"}
     run = run_of(service, asked)
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "llama")
     messages = [{"role": "user", "content": text}]
@@ -171,7 +171,7 @@ NO_RUNS: list[tuple[Any, str]] = [
     ({"c" * 22: GOOD | {"model": "none"}}, "model must be one of"),
     ({"c" * 22: {"text": "Hello"}}, "how it was made"),
     ({"c" * 22: GOOD | {"name": "x"}}, "a request takes"),
-    ({"c" * 22: GOOD | {"length": 1_000_000_000}}, "max_new_tokens"),
+    ({"c" * 22: GOOD | {"max_new_tokens": 1_000_000_000}}, "max_new_tokens"),
     ({"c" * 22: GOOD | {"text": "x" * 3000}}, "at most 2,000 characters"),
     ({"c" * 22: {"model": "tiny", "lines": "a\n" * 9}}, "from 1 to 8 texts"),
     ({"c" * 22: {"model": "tiny", "lines": "a" * 16_001}}, "at most 16,000 characters"),
@@ -188,9 +188,9 @@ def test_an_invalid_regeneration_is_refused(there):
 def test_invalid_controls_are_refused():
     for changed, sentence in (
         ({"temperature": None}, "temperature is empty: give a number"),
-        ({"length": None, "method": "greedy"}, "max_new_tokens is empty"),
+        ({"max_new_tokens": None, "method": "greedy"}, "max_new_tokens is empty"),
         ({"method": ["sample"]}, "method must be one of"),
-        ({"interventions": []}, "a request takes"),
+        ({"hooks": []}, "a request takes"),
     ):
         with pytest.raises(ValueError, match=sentence):
             settings_of(CONTROLS | changed)
@@ -218,7 +218,7 @@ def test_the_page_calls_a_setting_by_its_label(here):
     with pytest.raises(InvalidRequest, match="temperature must be a number from 0 to") as raised:
         check_number("temperature", -1, 0, 10)
     assert public_error(raised.value, WORDS)["detail"].startswith("Temperature (0 = greedy) must")
-    (line,) = works(here)["runs"](GOOD | {"length": None})
+    (line,) = works(here)["runs"](GOOD | {"max_new_tokens": None})
     assert line["status"] == {"kind": "error", "text": "New tokens is empty: give a number"}
 
 

@@ -63,7 +63,7 @@ def files(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> tuple[set[str],
 
     async def visit(client: httpx.AsyncClient) -> tuple[set[str], set[str]]:
         with noted(monkeypatch) as press:
-            asked = {"model": "tiny", "text": "The fox", "length": 5}
+            asked = {"model": "tiny", "text": "The fox", "max_new_tokens": 5}
             answer = await client.post(f"{RESOURCES}/runs", json=asked)
         last = json.loads(answer.text.splitlines()[-1])
         query = f"run={last['tokens']['run']}&site=decoder.0.self&head=1&numbers=true"

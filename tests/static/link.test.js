@@ -54,10 +54,14 @@ test("a request becomes a link, and the link the same request", async () => {
 
 test("what cannot be read in a link is said, and the rest is used", () => {
   const wrong = {
-    ...{ temperature: "1e999", top_k: "٣", seed: "", length: "1_0" },
-    ...{ forced_tokens: "1,x", alter: "{}", wat: "1", constructor: "1" },
+    ...{ temperature: "1e999", top_k: "٣", seed: "", max_new_tokens: "1_0" },
+    ...{ forced_tokens: "1,x", interventions: "{}", wat: "1", constructor: "1" },
   };
-  for (const [name, text] of [...Object.entries(wrong), ["alter", "[NaN]"], ["alter", "[["]]) {
+  for (const [name, text] of [
+    ...Object.entries(wrong),
+    ["interventions", "[NaN]"],
+    ["interventions", "[["],
+  ]) {
     const state = { [name]: text, site: "decoder.1.self", stage: "masked" };
     const { problems, views, request } = partsOf(state);
     assert.deepEqual(problems, [`The link's '${name}' is unknown or unreadable.`]);

@@ -42,9 +42,9 @@ test("a branch keeps what was written before its step", () => {
   shell.generate = (/** @type {any[]} */ ...request) => void asked.push(request);
   const run = { run: "a", text: "x", ids: [1, 2, 3, 4, 5], n_prompt: 2, interventions: [] };
   page.run = /** @type {any} */ (run);
-  controls.length = 1;
+  controls.max_new_tokens = 1;
   branchAt(1, 9);
-  assert.deepEqual(asked, [[{ alter: [], forced_tokens: [3, 9], length: 2 }, "x"]]);
+  assert.deepEqual(asked, [[{ interventions: [], forced_tokens: [3, 9], max_new_tokens: 2 }, "x"]]);
 });
 
 test("a second token that cannot be read reads the first instead", () => {

@@ -48,20 +48,23 @@ TOKENS = [*HOSTILE, "␣the", "&amp;", "a<b>&c", "éàü", "x" * 14]
 STATES = [
     {"model": "tiny", "text": "a, b: ü & <c> +%23 漢字"},
     {"text": "once upon a time " * 700, "head": "3", "site": "decoder.1.self"},
-    {"alter": '[{"type":"ablate","stack":"decoder","layer":1,"heads":[0]}]', "temperature": "0.7"},
+    {
+        "interventions": '[{"type":"ablate","stack":"decoder","layer":1,"heads":[0]}]',
+        "temperature": "0.7",
+    },
 ]
 
 SAMPLED = {"method": "sample", "temperature": 0.012345678901234567, "top_k": 0, "top_p": 0.95}
 REQUESTS: list[dict[str, Any]] = [
     {"model": "tiny-encoder", "text": "The fox &\n1 % “à” 🦊 +"},
-    {"model": "tiny", "text": "", **SAMPLED, "seed": 2**32 - 1, "length": 200},
+    {"model": "tiny", "text": "", **SAMPLED, "seed": 2**32 - 1, "max_new_tokens": 200},
     {
-        "model": "tiny~x", "text": "#a=b", "method": "greedy", "length": 1,
-        "alter": [SILENCED, FORBIDDEN], "forced_tokens": [40, 41],
+        "model": "tiny~x", "text": "#a=b", "method": "greedy", "max_new_tokens": 1,
+        "interventions": [SILENCED, FORBIDDEN], "forced_tokens": [40, 41],
     },
     {
         "model": "a b", "text": "x" * 2000,
-        "method": "beam", "beams": 3, "penalty": 1e-07, "length": 9,
+        "method": "beam", "beams": 3, "length_penalty": 1e-07, "max_new_tokens": 9,
         "source_language": "eng_Latn", "target_language": "__fr__",
     },
 ]  # fmt: skip

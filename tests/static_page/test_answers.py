@@ -41,14 +41,16 @@ SENTENCES = "It’s a fox.  Why?"
 REQUESTS: dict[str, list[dict[str, Any]]] = {
     "tiny": [
         {"text": "the fox", "method": "sample", "temperature": 0.8, "top_k": 40, "top_p": 0.9,
-         "length": 7, "seed": 5},
-        {"text": "hello <b>&</b> to", "method": "greedy", "length": 5, "alter": ALTERED},
-        *({"text": text, "method": "greedy", "length": 1} for text in UNUSUAL),
+         "max_new_tokens": 7, "seed": 5},
+        {"text": "hello <b>&</b> to", "method": "greedy", "max_new_tokens": 5,
+         "interventions": ALTERED},
+        *({"text": text, "method": "greedy", "max_new_tokens": 1} for text in UNUSUAL),
     ],
     "tiny-translator": [
-        {"text": "the fox said", "method": "beam", "beams": 3, "penalty": 1, "length": 6},
-        {"text": "the bird", "method": "greedy", "length": 6},
-        {"text": SENTENCES, "method": "greedy", "length": 4},
+        {"text": "the fox said", "method": "beam", "beams": 3, "length_penalty": 1,
+         "max_new_tokens": 6},
+        {"text": "the bird", "method": "greedy", "max_new_tokens": 6},
+        {"text": SENTENCES, "method": "greedy", "max_new_tokens": 4},
     ],
     "tiny-encoder": [{"text": "the fox [MASK] hello"}],
 }  # fmt: skip

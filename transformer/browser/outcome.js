@@ -17,9 +17,9 @@ const STOPPED = {
 };
 // asked: as the page names its settings; together: a translation of each sentence by itself, if there are several.
 /** @type {(model: Model, asked: Data, written: Generation, took: number, together: string | null) => string} */
-export const outcome = (model, { text, alter = [] }, written, took, together) => {
+export const outcome = (model, { text, interventions = [] }, written, took, together) => {
   const { steps, search, stopped, ids, nPrompt } = written;
-  const doubts = doubtsOf(model, text, alter, ids, nPrompt);
+  const doubts = doubtsOf(model, text, interventions, ids, nPrompt);
   if (stopped === "read") return [STOPPED.read(), ...doubts].join(" ");
   const n = search ? ids.length - nPrompt : steps.length;
   const time =

@@ -5,23 +5,23 @@ import { numeral, say, sayList } from "../web/messages.js";
 
 /** @typedef {Record<string, any>} Data */
 
-export const LIMITS = { text: 2000, length: 200, texts: 8 }; // as server/limits.py
+export const LIMITS = { text: 2000, new_tokens: 200, texts: 8 }; // as server/limits.py
 /** @type {() => Record<string, [string, number, number]>} their words, the least and the most */
 const NUMBERS = () => ({
   temperature: [say("Temperature (0 = greedy)"), 0, 100],
   top_k: [say("Top-k (0 = off)"), 0, 1_000_000],
   top_p: [say("Top-p (1 = off)"), 0, 1],
   beams: [say("Beams"), 1, 16],
-  penalty: [say("Length penalty"), 0, 5],
-  length: [say("New tokens"), 1, LIMITS.length],
+  length_penalty: [say("Length penalty"), 0, 5],
+  max_new_tokens: [say("New tokens"), 1, LIMITS.new_tokens],
   seed: [say("Seed"), 0, 2 ** 32 - 1],
 });
-const WHOLE = ["top_k", "beams", "length", "seed"];
+const WHOLE = ["top_k", "beams", "max_new_tokens", "seed"];
 /** @type {Record<string, string[]>} the numbers that each method reads */
 const READ = {
-  greedy: ["length"],
-  sample: ["length", "temperature", "top_k", "top_p", "seed"],
-  beam: ["length", "beams", "penalty"],
+  greedy: ["max_new_tokens"],
+  sample: ["max_new_tokens", "temperature", "top_k", "top_p", "seed"],
+  beam: ["max_new_tokens", "beams", "length_penalty"],
 };
 
 /** @type {(name: string, got: any) => number} */
@@ -53,31 +53,34 @@ const checkedText = (text) => {
 
 // What the engine is asked for, and the settings that it reads, checked, as the page names them. reads: nothing is generated.
 /** @type {(data: Data, reads?: boolean) => { request: any, asked: Data }} */
-export const requestOf = ({ text, alter = [], forced_tokens: forced = [], ...data }, reads) => {
+export const requestOf = (
+  { text, interventions = [], forced_tokens: forced = [], ...data },
+  reads,
+) => {
   if (data.read_as === "chat")
     throw new Error(say("a message is read by the model's chat template, which needs a server"));
   if (reads) return { request: { text: checkedText(text), max_new_tokens: 0 }, asked: { text } };
   const isGreedy =
-    (data.method === "beam" && (alter.length || forced.length)) ||
+    (data.method === "beam" && (interventions.length || forced.length)) ||
     (data.method === "sample" && data.temperature === 0);
   const method = isGreedy ? "greedy" : (data.method ?? "greedy");
   const numbers = Object.fromEntries(READ[method].map((name) => [name, checked(name, data[name])]));
-  const { temperature, top_k: topK, top_p: topP, beams, penalty, length, seed } = numbers;
+  const { temperature, top_k: topK, top_p: topP, beams, length_penalty, seed } = numbers;
   const sampling = method === "sample" && {
     ...{ temperature, top_k: topK || null, top_p: topP === 1 ? null : topP, seed },
   };
   const request = {
     ...{
       text: checkedText(text),
-      max_new_tokens: length,
-      interventions: alter,
+      max_new_tokens: numbers.max_new_tokens,
+      interventions,
       forced_tokens: forced,
     },
     ...(sampling || { temperature: 0 }),
-    ...(method === "beam" && { beams, length_penalty: penalty }),
+    ...(method === "beam" && { beams, length_penalty }),
   };
   const made = {
-    ...(alter.length && { alter }),
+    ...(interventions.length && { interventions }),
     ...(forced.length && { forced_tokens: forced }),
     ...(data.read_as && { read_as: data.read_as }),
   };
@@ -93,7 +96,7 @@ export const methodWords = ({
   top_p: topP,
   seed,
   beams,
-  penalty,
+  length_penalty: penalty,
 }) => {
   const short = (/** @type {number} */ number) => numeral(String(number));
   if (method === "beam") {

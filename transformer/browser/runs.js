@@ -157,14 +157,15 @@ export class Runs {
     { text: read, ids, source, nPrompt, steps, search, start, stopped },
   ) {
     const { tokenizer, network } = model;
-    const { alter = [], forced_tokens: forced = [], text, ...settings } = asked;
+    const { interventions = [], forced_tokens: forced = [], text, ...settings } = asked;
     const opening = { ...example.opening };
     delete opening.read; // a place in the example
     const isEncoder = network.last.name === "encoder";
     const probabilities = search
       ? ids.slice(nPrompt).map((id, at) => softmax(read.logitsAt(nPrompt - 1 + at))[id])
       : steps.map(({ probability }) => probability);
-    const early = stopped === "cancelled" && !search && { length: Math.max(1, steps.length) };
+    const early = stopped === "cancelled" &&
+      !search && { max_new_tokens: Math.max(1, steps.length) };
     return {
       ...example, // what belongs to the model
       ...this._written(model, ids, { source, nPrompt }, probabilities),
@@ -174,7 +175,10 @@ export class Runs {
       last_read: this._lastRead(model, ids, start),
       how: stopped === "read" ? say("only read") : methodWords(settings),
       seed: settings.method === "sample" && settings.temperature ? settings.seed : null,
-      interventions: alter.map((/** @type {any} */ one) => ({ is: one, says: wordsOf(one) })),
+      interventions: interventions.map((/** @type {any} */ one) => ({
+        is: one,
+        says: wordsOf(one),
+      })),
       hypotheses: (search?.hypotheses ?? []).map(({ ids: tokens, ...one }) => ({
         ...{ text: tokenizer.decode(tokens), n_tokens: tokens.length, ...one },
       })),
@@ -196,17 +200,17 @@ export class Runs {
 
   // ---- a text that is being typed ----
 
-  // What follows it, as of a journey; null for no text. alter: the changes to the network. Only what is new is read.
+  // What follows it, as of a journey; null for no text. Only what is new is read.
   /** @param {Data} data @returns {Data | null} */
-  typed({ model: name, text: given, alter = [] }) {
+  typed({ model: name, text: given, interventions: changes = [] }) {
     if (!given.trim()) return null;
     const { model } = /** @type {any} */ (this.models.get(name));
     const { network } = model;
     const { source, ids: all } = model.prepare(given);
     const ids = all.slice(-network.last.maxLen);
-    const key = JSON.stringify([name, source, alter]);
+    const key = JSON.stringify([name, source, changes]);
     if (this.typing?.key !== key || network.last.name === "encoder") {
-      const interventions = model.resolved(alter, ids);
+      const interventions = model.resolved(changes, ids);
       this.typing = { key, text: new Text(network, { source, interventions }) };
     }
     const { text } = this.typing;

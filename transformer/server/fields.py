@@ -33,42 +33,41 @@ METHODS = {
 
 
 class Setting(NamedTuple):
-    """A number among the page's settings: what the page calls it, its first value, its name in a
-    `Request`, and the value that is None there."""
+    """A number among the page's settings: what the page calls it, its first value, and the value
+    that is None in a `Request`."""
 
     title: str
     first: float
-    name: str
     off: float | None = None
 
 
 NUMBERS = {
-    "temperature": Setting(mark("Temperature (0 = greedy)"), 0.7, "temperature"),
-    "top_k": Setting(mark("Top-k (0 = off)"), 40, "top_k", off=0),
-    "top_p": Setting(mark("Top-p (1 = off)"), 1, "top_p", off=1),
-    "beams": Setting(mark("Beams"), 4, "beams"),
-    "penalty": Setting(mark("Length penalty"), 1, "length_penalty"),
-    "length": Setting(mark("New tokens"), 40, "max_new_tokens"),
-    "seed": Setting(mark("Seed"), 3, "seed"),
+    "temperature": Setting(mark("Temperature (0 = greedy)"), 0.7),
+    "top_k": Setting(mark("Top-k (0 = off)"), 40, off=0),
+    "top_p": Setting(mark("Top-p (1 = off)"), 1, off=1),
+    "beams": Setting(mark("Beams"), 4),
+    "length_penalty": Setting(mark("Length penalty"), 1),
+    "max_new_tokens": Setting(mark("New tokens"), 40),
+    "seed": Setting(mark("Seed"), 3),
 }
 # What the page calls the settings, which a request's own sentences begin with.
-WORDS = {one.name: one.title for one in NUMBERS.values()}
+WORDS = {name: setting.title for name, setting in NUMBERS.items()}
 # The numbers that each method reads.
 READ = {
-    GREEDY: ("length",),
-    SAMPLE: ("length", "temperature", "top_k", "top_p", "seed"),
-    BEAM: ("length", "beams", "penalty"),
+    GREEDY: ("max_new_tokens",),
+    SAMPLE: ("max_new_tokens", "temperature", "top_k", "top_p", "seed"),
+    BEAM: ("max_new_tokens", "beams", "length_penalty"),
 }
 LANGUAGES = ("source_language", "target_language")  # settings of a translator of several
 TEXT, CHAT = "text", "chat"
 # What a model with a chat template takes the typed text for.
 READ_AS = {TEXT: mark("a text to go on with"), CHAT: mark("a message to answer")}
 SETTINGS = ("method", *NUMBERS, *LANGUAGES, "read_as")
-# What is changed in a run's network, with its name in a `Request`.
-CHANGES = {"alter": "interventions", "forced_tokens": "forced_tokens"}
+# What is changed in a run's network.
+CHANGES = ("interventions", "forced_tokens")
 # What makes a run, by name in a link, and the type of each value there.
 REQUEST = {name: "number" if name in NUMBERS else "text" for name in ("model", "text", *SETTINGS)}
-REQUEST |= {"alter": "list", "forced_tokens": "intlist"}
+REQUEST |= {"interventions": "list", "forced_tokens": "intlist"}
 _ON = {"1": ""}
 # "tab" is declared in `page_fields`.
 _PAGE = (
@@ -117,15 +116,15 @@ def settings_of(asked: Mapping[str, Any], method: str = GREEDY) -> dict[str, Any
     check_names("a request", asked, REQUEST)
     method = asked.get("method", method)
     check_choice("method", method, METHODS)
-    given = {of: asked[name] for name, of in CHANGES.items() if asked.get(name)}
+    given = {name: asked[name] for name in CHANGES if asked.get(name)}
     if method == BEAM and given:
         method = GREEDY
     for name in READ[method]:
-        _, first, of, off = NUMBERS[name]
+        _, first, off = NUMBERS[name]
         value = asked.get(name, first)
         if value is None:
-            raise InvalidRequest("no_number", "{name} is empty: give a number", name=of)
-        given[of] = None if value == off else value
+            raise InvalidRequest("no_number", "{name} is empty: give a number", name=name)
+        given[name] = None if value == off else value
     if asked.get("read_as") is not None:
         check_choice("read_as", asked["read_as"], READ_AS)
     names = (*LANGUAGES, "read_as")
@@ -144,12 +143,11 @@ def request_of_run(run: Run, *, chats: bool = False) -> dict[str, Any]:
         asked["read_as"] = CHAT if request.input_ids else TEXT
     asked["method"] = BEAM if request.beams > 1 else GREEDY if sampling is None else SAMPLE
     for name in READ[asked["method"]]:
-        _, _, of, off = NUMBERS[name]
-        value = getattr(sampling if name == "temperature" else request, of)
-        asked[name] = off if value is None else value
+        value = getattr(sampling if name == "temperature" else request, name)
+        asked[name] = NUMBERS[name].off if value is None else value
     values = request_to_dict(request, defaults=False)
-    names = {**CHANGES, **{name: name for name in LANGUAGES}}
-    return asked | {name: values[of] for name, of in names.items() if of in values}
+    names = (*CHANGES, *LANGUAGES)
+    return asked | {name: values[name] for name in names if name in values}
 
 
 # ---- the tour ----

@@ -102,8 +102,10 @@ def adopt(service: Service, data: Mapping[str, Any]) -> Answer:
     step = numeral((model.metadata or {})["steps"])
     label = say("{task}, step {step} (yours)", task=say(exercise.title), step=step)
     model = service.own.add(caller().session, label, model)
-    length = example_of(model).settings["max_new_tokens"]
-    return {"model": model.name, "label": label, "length": length, "task": exercise.name}
+    return {
+        "model": model.name, "label": label, "task": exercise.name,
+        "max_new_tokens": example_of(model).settings["max_new_tokens"],
+    }  # fmt: skip
 
 
 def checkpoint(service: Service, data: Mapping[str, Any]) -> Answer:

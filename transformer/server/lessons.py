@@ -73,7 +73,7 @@ def solve(service: Service, data: Mapping[str, Any]) -> Answer:
     if task := step.solution.get("learn"):
         opened = adopt(service, {"id": f"{RECORDED}{task}", "at": None})
         rest = {name: one for name, one in step.solution.items() if name != "learn"}
-        network = {name: opened[name] for name in ("model", "length")}
+        network = {name: opened[name] for name in ("model", "max_new_tokens")}
         return {"state": {"tab": "attention", **network, **rest}}
     if plan := step.solution.get("train"):
         fields = {f"learn.{name}": value for name, value in plan.items()}

@@ -87,9 +87,9 @@ def _of_settings(example: Example, first: Mapping[str, Any]) -> dict[str, Any]:
             number("top_p", 90)
         with gr.Row():
             number("beams", 120, precision=0)
-            number("penalty", 120)
+            number("length_penalty", 120)
         with gr.Row():
-            number("length", 120, precision=0, elem_id="length")
+            number("max_new_tokens", 120, precision=0, elem_id="max_new_tokens")
             number("seed", 120, precision=0)
     return made
 

@@ -118,7 +118,7 @@ def example_of(model: Model) -> Example:
         others = (one for one in example.methods if one != opening["method"])
         example = dataclasses.replace(
             example, text=opening["text"], methods=(opening["method"], *others),
-            settings={"max_new_tokens": opening["length"]}, only_read=True,
+            settings={"max_new_tokens": opening["max_new_tokens"]}, only_read=True,
         )  # fmt: skip
     is_translator = predicts and model.config.family == "encoder-decoder"
     if is_translator and (names := model.tokenizer.languages):
@@ -171,7 +171,7 @@ def first_controls(model: Model) -> dict[str, Any]:
         numbers["temperature"] = 0
     return {
         "model": model.name, "text": example.text, "lines": "\n".join(example.batch),
-        "method": method, **numbers, "length": example.settings["max_new_tokens"],
+        "method": method, **numbers, "max_new_tokens": example.settings["max_new_tokens"],
         **{name: example.settings.get(name) for name in LANGUAGES},
         "read_as": TEXT if _chats(model) else None,
     }  # fmt: skip

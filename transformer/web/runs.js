@@ -21,7 +21,7 @@ export const interventions = () => (page.run?.interventions ?? []).map((one) => 
 // A new run with these, of the text in the box or of `text`.
 /** @type {(changed: Plain[], forced?: number[], text?: string) => void} */
 export const alter = (changed, forced_tokens = [], text = undefined) =>
-  shell.generate({ alter: changed, forced_tokens }, text);
+  shell.generate({ interventions: changed, forced_tokens }, text);
 
 // Whether the shown model writes text: nothing is altered in one that only reads.
 export const generates = () => page.run?.stack === "decoder";
@@ -192,8 +192,9 @@ export const showRun = (facts) => {
 // more than the new tokens that are set; then what the network writes.
 /** @type {(forced: number[]) => void} */
 export const continueFrom = (forced_tokens) => {
-  const length = Math.max(controls.length, forced_tokens.length);
-  shell.generate({ alter: interventions(), forced_tokens, length }, page.run.text);
+  const most = Math.max(controls.max_new_tokens, forced_tokens.length);
+  const changes = { interventions: interventions(), forced_tokens, max_new_tokens: most };
+  shell.generate(changes, page.run.text);
 };
 // Another token at a step of the shown run: the text goes on from there.
 /** @type {(step: number, id: number) => void} */

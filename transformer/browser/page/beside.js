@@ -79,7 +79,7 @@ const isCovered = (name, data) => {
   const other = otherOf(data);
   if (!isReady(model) || (other && !isReady(other.model))) return false;
   const { page: example, breaks = [] } = engine.models[model];
-  return (data.alter ?? []).every((/** @type {Data} */ change) =>
+  return (data.interventions ?? []).every((/** @type {Data} */ change) =>
     isUsual(change, example.run, breaks),
   );
 };

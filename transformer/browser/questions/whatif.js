@@ -46,13 +46,13 @@ const brokenText = async (item, { what = null, site = null, head = 0, position =
 /** @type {(item: Item, data: Data) => Promise<Data>} */
 const intactText = async (item, { forced = true }) => {
   const { model, facts } = item;
-  const { text, length = 0, forced_tokens: tokens = [], ...settings } = facts.request;
-  const { temperature, top_k: topK, top_p: topP, seed, beams, penalty } = settings;
+  const { text, max_new_tokens = 0, forced_tokens: tokens = [], ...settings } = facts.request;
+  const { temperature, top_k: topK, top_p: topP, seed, beams, length_penalty } = settings;
   const [forcedTokens, sampled] = [forced ? tokens : [], facts.seed !== null];
   const request = {
-    ...{ text, max_new_tokens: length, forced_tokens: forcedTokens, temperature: 0 },
+    ...{ text, max_new_tokens, forced_tokens: forcedTokens, temperature: 0 },
     ...(sampled && { temperature, top_k: topK || null, top_p: topP === 1 ? null : topP, seed }),
-    ...(settings.method === "beam" && !forcedTokens.length && { beams, length_penalty: penalty }),
+    ...(settings.method === "beam" && !forcedTokens.length && { beams, length_penalty }),
   };
   const { ids } = await model.generate(request);
   const differs = ids.findIndex((id, at) => id !== facts.ids[at]);

@@ -177,7 +177,7 @@ export const settings = () =>
   Object.fromEntries(declared.settings.map((name) => [name, controls[name]]));
 
 // What is altered in the network stays for the next text; the tokens of a branch belong to one run.
-const altered = () => ({ alter: interventions() });
+const altered = () => ({ interventions: interventions() });
 
 // Whether the state that is being opened is shown, once it is; not if another is asked for meanwhile.
 /** @type {() => Promise<boolean>} */

@@ -206,8 +206,8 @@ const Bar = ({ token, answer, own, drawn, without, step, isCurrent }) => {
 const useTyped = (part) => {
   const { text, model } = controls;
   const isTyped = page.typing && page.run?.model === model && page.run.text !== text;
-  const alter = interventions();
-  const wanted = isTyped && predicts() && page.inBrowser.includes(model) && { model, text, alter };
+  const isWanted = isTyped && predicts() && page.inBrowser.includes(model);
+  const wanted = isWanted && { model, text, interventions: interventions() };
   const found = useAnswer(part, (data) => ask("typed", data).catch(() => null), wanted);
   return wanted && found.answer && found.asked.model === model ? found : null;
 };

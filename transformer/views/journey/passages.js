@@ -18,7 +18,7 @@ export const Passages = ({ part, at }) => {
   const found = useAnswer(part, ask, { run, ...chosen }).current;
   const read = (/** @type {string} */ text) =>
     shell.apply({
-      ...{ model, text, length: LENGTH, tab: "journey" },
+      ...{ model, text, max_new_tokens: LENGTH, tab: "journey" },
       ...{ site: chosen.site, head: String(chosen.head) },
     });
   const row = (/** @type {{ text: string, number: number }} */ { text, number }) => html`<li>

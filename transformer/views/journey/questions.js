@@ -14,7 +14,7 @@ const IT = {
   ...{ read: "6", site: "decoder.2.self", head: "7" },
 };
 const readIt = () =>
-  shell.apply({ model: "stories", ...IT, method: "greedy", length: "20", tab: "journey" });
+  shell.apply({ model: "stories", ...IT, method: "greedy", max_new_tokens: "20", tab: "journey" });
 // fits: whether a run can answer it.
 /** @type {{ says: string, go: () => void, fits?: (run: import("../../web/types").Run) => boolean }[]} */
 const QUESTIONS = [

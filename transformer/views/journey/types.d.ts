@@ -132,7 +132,9 @@ export interface FlowGeometry {
   feedForward: (layer: number) => Box;
   thickness: (norms: ArrayLike<number>) => number[][];
 }
+/** named: whether the kinds of attention have names above their columns. */
 export interface PictureGeometry extends FlowGeometry {
+  named: boolean;
   type: number;
   left: number;
   top: number;

@@ -155,7 +155,7 @@ const Afterwards = ({ shown, facts, picked }) => {
   const open = async (/** @type {Record<string, string>} */ more) => {
     const seen = () => [page.run, page.opening, fields.tab];
     const before = seen();
-    const { model, length } = await adopt();
+    const { model, max_new_tokens: count } = await adopt();
     if (seen().some((now, place) => now !== before[place])) return; // the visitor is elsewhere
     const [stack, kind] = picked?.name.split(".") ?? [];
     const head = picked
@@ -166,7 +166,7 @@ const Afterwards = ({ shown, facts, picked }) => {
     shell.apply({
       ...staying(),
       model,
-      length: String(length),
+      max_new_tokens: String(count),
       tab: "attention",
       ...place,
       ...more,
@@ -178,7 +178,7 @@ const Afterwards = ({ shown, facts, picked }) => {
     const without = JSON.stringify([
       ablationOf({ stack, layer: Number(layer), kind }, [best.head]),
     ]);
-    return open({ site: best.site, head: String(best.head), alter: without });
+    return open({ site: best.site, head: String(best.head), interventions: without });
   });
   const save = trying(async () => {
     const { id, at } = shown;
