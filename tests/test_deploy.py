@@ -18,7 +18,7 @@ from kit import serving
 
 from benchmarks import ROOT
 from benchmarks.replicas import CONFIGURATION, NGINX, balanced, before, nginx
-from transformer.server.limits import BODY_S, HEADERS_S, MAX_REQUEST_BYTES
+from transformer.server.limits import CLIENT_S, HEADERS_S, MAX_REQUEST_BYTES
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +51,7 @@ def test_the_limits_before_the_replicas_are_theirs():
     text = CONFIGURATION.read_text(encoding="utf-8")
     assert f"client_max_body_size {MAX_REQUEST_BYTES};" in text
     assert f"client_header_timeout {HEADERS_S:.0f}s;" in text
-    assert f"client_body_timeout {BODY_S:.0f}s;" in text
+    assert f"client_body_timeout {CLIENT_S:.0f}s;" in text
 
 
 def test_the_ports_of_the_unit_are_those_of_the_configuration():

@@ -19,14 +19,14 @@ LIMIT = {name: row["limit"] for name, row in limits.table().items()}
 SENTENCES = {
     "deploy/README.md": (
         "a request's headers within ten seconds" if LIMIT["header_seconds"] == 10 else "",
-        f"accepts no data for {LIMIT['reader_seconds']} s",
+        f"accepts no data for {LIMIT['client_seconds']} s",
         f"take at most {LIMIT['unread_bytes'] / 1e6:.0f} MB together",
         f"at most {LIMIT['connections']} connections",
-        f"{LIMIT['address_connections']} of them may come from one address",
+        f"{limits.of_one_address(limits.MAX_CONNECTIONS)} of them may come from one address",
     ),
     "docs/library/server.md": (
         f"of more than {LIMIT['listed']:,} numbers",
-        "kept for a minute" if LIMIT["call_age"] == 60 else "",
+        "kept for a minute" if LIMIT["left_age"] == 60 else "",
     ),
     "docs/page/learn.md": (
         "one network at a time" if LIMIT["trainings"] == 1 else "",
@@ -41,7 +41,7 @@ SENTENCES = {
     "docs/teaching/class.md": (
         "for two hours" if LIMIT["class_age"] == 7200 else "",
         f"at most {LIMIT['class_phones']} phones, and a server {LIMIT['classes']} classes, "
-        f"at most {LIMIT['address_classes']} of them from one address",
+        f"at most {limits.of_one_address(limits.MAX_CLASSES)} of them from one address",
     ),
 }
 

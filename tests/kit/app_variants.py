@@ -68,7 +68,7 @@ def few_files() -> None:
     from transformer.server import http_server
 
     resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_FILES - 56, MOST_FILES))
-    vars(http_server).update(HEADERS_S=1.0, READER_S=1)
+    vars(http_server).update(HEADERS_S=1.0, CLIENT_S=1)
 
 
 def little_memory() -> None:

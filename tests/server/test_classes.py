@@ -27,14 +27,15 @@ from transformer.server.classes import N_SIGNS, SIGNS, Classes
 from transformer.server.errors import NO_CLASS, Busy, Refused, public_error
 from transformer.server.limits import (
     CLASS_AGE_S,
-    MAX_ADDRESS_CLASSES,
     MAX_CLASS_PHONES,
     MAX_CLASSES,
+    of_one_address,
 )
 from transformer.server.requests import set_caller
 from transformer.server.service import Service
 from transformer.server.store import MemoryBudget
 
+MAX_ADDRESS_CLASSES = of_one_address(MAX_CLASSES)
 GONE = (404, public_error(NO_CLASS))
 HEAD, TOKEN, NUMBER, CHOICE = 1, 2, 3, 4  # steps of *twice*
 SOON_S = 5.0  # on a busy machine

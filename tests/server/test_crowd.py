@@ -24,17 +24,18 @@ from kit.serving import Server
 from transformer.messages import languages, speaking
 from transformer.server.errors import BUSY, NO_HASH, UNREADABLE, public_error
 from transformer.server.limits import (
-    MAX_ADDRESS_CONNECTIONS,
     MAX_CHARACTERS,
     MAX_CHUNKS,
     MAX_CONNECTIONS,
     MAX_HASH,
     MAX_HEADER_BYTES,
     MAX_TEXTS,
+    of_one_address,
 )
 
 pytestmark = pytest.mark.slow
 
+MAX_ADDRESS_CONNECTIONS = of_one_address(MAX_CONNECTIONS)
 CLASS = 30  # who open the page at the same time
 IN_JSON = {"content-type": "application/json"}
 MODEL = "tiny-translator"

@@ -88,7 +88,7 @@ def test_a_file_waits_for_its_turn_and_then_is_asked_for_again(monkeypatch):
 
     async def asked() -> None:
         with ExitStack() as stack:
-            for place in range(limits.EXPORTS_AT_ONCE):
+            for place in range(limits.LONG_AT_ONCE):
                 stack.callback(here["files"].join(Caller(f"{place}")).leave)
             with pytest.raises(Busy) as busy:
                 await in_thread(here, "files", lambda: None)

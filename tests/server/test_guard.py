@@ -167,7 +167,7 @@ def test_the_body_limit_counts_received_bytes():
 
 
 def test_a_slow_body_times_out(monkeypatch):
-    monkeypatch.setattr(guard, "BODY_S", 0.02)
+    monkeypatch.setattr(guard, "CLIENT_S", 0.02)
 
     async def drips() -> dict[str, Any]:
         await asyncio.sleep(0.005)

@@ -171,7 +171,7 @@ def test_trainings_run_one_at_a_time_and_know_their_place_in_line(turns):
     assert [one.state for one in (first, second, third)] == ["ended", "running", "waiting"]
     turns.steer(third, "stop")
     assert (third.state, turns._slots.counts()) == ("ended", {"running": 1, "waiting": 0})
-    for place in range(limits.MAX_TRAININGS_WAITING):
+    for place in range(limits.MAX_LONG_WAITING):
         turns.begin(f"visitor {place}", plan)
     with pytest.raises(ValueError, match="16 training runs are waiting; look at a recorded one"):
         turns.begin("one more", plan)

@@ -15,10 +15,10 @@ from transformer.checks import InvalidRequest, check_whole, is_number, shortened
 from transformer.inference.deadline import current
 from transformer.server.errors import NO_CLASS, Refused
 from transformer.server.limits import (
-    MAX_ADDRESS_CLASSES,
     MAX_CLASS_PHONES,
     MAX_CLASSES,
     MAX_HASH,
+    of_one_address,
 )
 from transformer.server.requests import caller
 from transformer.server.store import CLASSES, MemoryBudget
@@ -170,7 +170,7 @@ class Classes:
         every: list[Class] = self._budget.of(CLASSES)
         address = caller().address
         own = [one for one in every if one.address == address]
-        for crowd, most in ((own, MAX_ADDRESS_CLASSES), (every, MAX_CLASSES)):
+        for crowd, most in ((own, of_one_address(MAX_CLASSES)), (every, MAX_CLASSES)):
             if len(crowd) < most:
                 continue
             ending = max(crowd, key=Class.silent_s)

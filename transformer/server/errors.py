@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 from transformer.checks import InvalidRequest
 from transformer.messages import say, say_error
 from transformer.server.limits import (
-    BODY_S,
+    CLIENT_S,
     MAX_HASH,
     MAX_PARAMETERS,
     MAX_QUERY_BYTES,
@@ -54,7 +54,7 @@ TOO_LONG = InvalidRequest(
     parameters=MAX_PARAMETERS,
 )
 TOO_SLOW = InvalidRequest(
-    "request_too_slow", "A request must arrive within {seconds} s.", seconds=BODY_S
+    "request_too_slow", "A request must arrive within {seconds} s.", seconds=CLIENT_S
 )
 TOO_DEEP = InvalidRequest("too_deep", "The values are nested too deeply.")
 UNREADABLE = InvalidRequest("unreadable", "The request could not be read.")

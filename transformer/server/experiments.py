@@ -20,7 +20,6 @@ from transformer.runs.memo import memoize_on_run
 from transformer.runs.run import Run
 from transformer.server.limits import (
     MAX_OPERATIONS,
-    MAX_PREVIEW_OPERATIONS,
     MAX_SECONDS,
     PATIENCE_S,
 )
@@ -31,6 +30,7 @@ from transformer.server.trainings import is_own
 T = TypeVar("T")
 # One text read once, or a few tokens more: a short one of a small network needs no turn either.
 ONE_TEXT = (journey, without_head, without_words, feed_forward_at, continuation, broken_guess)
+MAX_PREVIEW_OPERATIONS = MAX_OPERATIONS / 40  # of a head that is only pointed at
 QUICK_OPERATIONS = 2e10  # about 0.2 s of the network on two cores
 
 

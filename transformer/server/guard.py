@@ -45,7 +45,7 @@ from transformer.server.errors import (
 )
 from transformer.server.fields import read_tour
 from transformer.server.limits import (
-    BODY_S,
+    CLIENT_S,
     MAX_HASH,
     MAX_PARAMETERS,
     MAX_QUERY_BYTES,
@@ -216,7 +216,7 @@ class Exchange:
         announced = Headers(scope=scope).get("content-length", "")  # as the client says
         is_large = more and announced.isdecimal() and int(announced) > MAX_REQUEST_BYTES
         try:
-            async with asyncio.timeout(BODY_S):
+            async with asyncio.timeout(CLIENT_S):
                 while more and not is_large:
                     message = await self._receive()
                     if message["type"] != "http.request":  # the client has left

@@ -24,13 +24,13 @@ from transformer.messages import negotiate_language, speaking
 from transformer.server.errors import UNREADABLE, Busy, error_response, public_error
 from transformer.server.guard import language_of
 from transformer.server.limits import (
+    CLIENT_S,
     HEADERS_S,
-    MAX_ADDRESS_CONNECTIONS,
     MAX_CHUNKS,
     MAX_CONNECTIONS,
     MAX_HEADER_BYTES,
     MAX_UNREAD_BYTES,
-    READER_S,
+    of_one_address,
 )
 from transformer.server.process import FAULTS
 from transformer.server.requests import address_of
@@ -82,7 +82,7 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         own: socket.socket | None = transport.get_extra_info("socket")
         if own is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
-            own.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, READER_S * 1000)
+            own.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, CLIENT_S * 1000)
         if len(self.connections) > MAX_CONNECTIONS or self._has_too_many():
             self.connections.discard(self)  # others' are not kept out
             self.app = _busy
@@ -95,7 +95,7 @@ class Connection(H11Protocol):
             return False
         self._address = address_of(host)
         same = sum(vars(one).get("_address") == self._address for one in self.connections)
-        return same > MAX_ADDRESS_CONNECTIONS
+        return same > of_one_address(MAX_CONNECTIONS)
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no request, in the language that it names, as far as it can be read."""

@@ -24,6 +24,11 @@ def _limit(name: str, limit: Number, unit: str, beyond: str) -> Number:
     return limit
 
 
+def of_one_address(limit: int) -> int:
+    """What one address may take of a limit that all share."""
+    return int(ADDRESS_SHARE * limit)
+
+
 def table() -> dict[str, dict[str, Any]]:
     """Every limit by name: its number, its unit, and what happens beyond it."""
     return {name: dict(row) for name, row in _TABLE.items()}
@@ -35,13 +40,15 @@ MAX_NEW_TOKENS = _limit("new_tokens", 200, "tokens", REFUSED)
 _limit("beams", MAX_BEAMS, "hypotheses", REFUSED)
 MAX_TEXTS = _limit("texts", 8, "texts in a batch", REFUSED)
 MAX_INTERVENTIONS = _limit("interventions", 64, "interventions in a request", REFUSED)
-# About 20 s of the network on two cores.
-MAX_OPERATIONS = _limit("operations", 2e12, "operations of one experiment", REFUSED)
-# About 0.5 s: for a head that is only pointed at.
-MAX_PREVIEW_OPERATIONS = _limit("preview_operations", 5e10, "operations of a preview", REFUSED)
-MAX_SECONDS = _limit(  # waiting is not counted
-    "seconds", 20.0, "seconds of the network", "stopped; what there is, is given"
+# About 20 s of the network on two cores; a preview, of a head that is only pointed at, 0.5 s.
+MAX_OPERATIONS = _limit(
+    "operations", 2e12, "operations of one experiment; of a preview a fortieth", REFUSED
 )
+MAX_SECONDS = _limit(  # waiting is not counted
+    "seconds", 20.0, "seconds of the network; an experiment or a file waits as long at most",
+    "stopped: what there is, is given; what waits is refused",
+)  # fmt: skip
+PATIENCE_S = MAX_SECONDS
 # The largest real one: a batch of 8 x 2,000 characters, each up to 12 bytes in JSON.
 MAX_REQUEST_BYTES = _limit("request_bytes", 262_144, "bytes of one request", REFUSED)
 MAX_REQUEST_VALUES = _limit(
@@ -53,19 +60,23 @@ MAX_HEADER_BYTES = _limit("header_bytes", 16_384, "bytes of a request's line and
 MAX_QUERY_BYTES = _limit("query_bytes", 4_096, "bytes of a request's query", REFUSED)
 MAX_PARAMETERS = _limit("query_parameters", 64, "parameters of a request's query", REFUSED)
 HEADERS_S = _limit("header_seconds", 10.0, "seconds in which headers must have come", "closed")
-BODY_S = _limit("request_seconds", 30.0, "seconds in which a request must have come", REFUSED)
-READER_S = _limit("reader_seconds", 30, "seconds in which a client accepts no data", "closed")
+CLIENT_S = _limit(
+    "client_seconds", 30, "seconds in which a request must have come, or a client accepts no data",
+    "refused or closed",
+)  # fmt: skip
 # Sixty browsers that open the page behind one slow line leave 49 MB unread at most.
 MAX_UNREAD_BYTES = _limit(
     "unread_bytes", 64_000_000, "bytes of answers that their clients have not read",
     "closed: of the address with most of them, the one that has waited longest",
 )  # fmt: skip
+ADDRESS_SHARE = _limit(
+    "address_share", 2 / 3, "of connections, of what has begun, and of classes, for one address",
+    "refused, or the others wait",
+)  # fmt: skip
 # Sixty browsers with six each are 360, behind one address too.
 MAX_CONNECTIONS = _limit("connections", 600, "connections at once", REFUSED)
-MAX_ADDRESS_CONNECTIONS = _limit("address_connections", 400, "the same of one address", REFUSED)
 # The page and clients draw it at random.
 MAX_HASH = _limit("session_hash", 64, "characters of a session's name", REFUSED)
-_limit("upload_bytes", 0, "bytes of an uploaded file", "refused: the page takes no files")
 MAX_RECORDED_BYTES = _limit(
     "recorded_bytes", 128_000_000, "bytes of a run's or batch's attention", REFUSED
 )
@@ -79,39 +90,35 @@ MAX_MADE = _limit("made", 3, "runs that one question has made anew", REFUSED)
 
 # Requests that run, and that wait: about a minute of them.
 AT_ONCE = _limit("at_once", 2, "requests that run the network", WAIT)
-# With those that stepped aside for others after their first second.
-MAX_BEGUN = _limit("begun", 12, "requests that have begun to run it", WAIT)
-# Of experiments one runs at a time.
-MAX_BEGUN_EXPERIMENTS = _limit("begun_experiments", 6, "the same of experiments", WAIT)
+# With those that stepped aside for others after their first second; of experiments, of which one
+# runs at a time, half as many.
+MAX_BEGUN = _limit("begun", 12, "requests that have begun to run it; half of experiments", WAIT)
 MAX_WAITING = _limit("waiting", 80, "requests of each kind that wait", FULL)
 MAX_THREADS_WAITING = _limit("threads_waiting", 8, "of those that hold a thread meanwhile", FULL)
 MAX_VISITOR_WAITING = _limit("visitor_waiting", 16, "of each kind of one session", REFUSED)
-ADDRESS_SHARE = _limit("address_share", 2 / 3, "of what has begun, for one address", WAIT)
 # Behind more than that, a request would wait for minutes.
-MAX_EXPERIMENTS_WAITING = _limit(
-    "experiments_waiting", 16, "experiments of programs that wait", FULL
+MAX_LONG_WAITING = _limit(
+    "long_waiting", 16, "experiments of programs, files, and trainings that wait, of each", FULL
 )
-PATIENCE_S = _limit("patience", 20.0, "seconds that an experiment or a file waits", REFUSED)
+LONG_AT_ONCE = _limit(
+    "long_at_once", 2, "files made, and questions of views that take long, of each at once", WAIT
+)
 MAX_QUESTIONS = _limit("questions", 24, "questions of views answered at once", WAIT)
-IDLE_AT_ONCE = _limit("idle_at_once", 2, "of those that take long, at once", WAIT)
-MAX_QUESTION_WAIT_S = _limit(
-    "question_wait", 2.0, "seconds that a question of a view waits", REFUSED
-)
 RETRY_S = _limit(
-    "retry", 2, "seconds after which a refused question may be asked again", "the page does so"
-)
+    "retry", 2, "seconds that a question of a view waits",
+    "refused: the page asks again after as many",
+)  # fmt: skip
 MAX_PAGES = _limit("pages", 1, "descriptions of the API made at once", WAIT)
 MAX_EVENTS = _limit("events", 8, "other requests answered at once", WAIT)
 MAX_CALLS = _limit("calls", 64, "calls of a program whose answers are not yet read", REFUSED)
 MAX_UNREAD_ANSWERS = _limit("unread_answers", 2, "begun of them, on one stream", WAIT)
-EXPORTS_AT_ONCE = _limit("exports_at_once", 2, "files made at once", WAIT)
-MAX_EXPORTS = _limit("exports", 16, "files that are waited for", FULL)
 
 # Trainings of small networks, on one core each; pauses are not counted.
 MAX_TRAININGS = _limit("trainings", 1, "small networks trained at once", WAIT)
-MAX_TRAINING_S = _limit("training_seconds", 60.0, "seconds of a training", "it ends as it stands")
-MAX_TRAININGS_WAITING = _limit("trainings_waiting", 16, "trainings that wait", FULL)
-PAUSE_S = _limit("pause", 60.0, "seconds that a training rests while others wait", "it ends")
+MAX_TRAINING_S = _limit(
+    "training_seconds", 60.0, "seconds of a training, and that it rests while others wait",
+    "it ends as it stands",
+)  # fmt: skip
 ABSENT_S = _limit("absent", 90.0, "seconds of a training that nobody looks at", "it ends")
 
 # Classes whose phones answer. Of 200 phones most share one address, and wait on a connection each.
@@ -120,7 +127,6 @@ MAX_CLASSES = _limit(
     "classes", 20, "classes whose phones answer",
     f"{SILENT}, or one without phones of the address with most",
 )  # fmt: skip
-MAX_ADDRESS_CLASSES = _limit("address_classes", 13, "the same of one address", SILENT)
 MAX_CLASS_PHONES = _limit("class_phones", 200, "phones of a class", REFUSED)
 MAX_PHONES_WAITING = _limit(
     "phones_waiting", 300, "phones that are told at once what is asked", "the others ask again"
@@ -143,5 +149,6 @@ MAX_VISITOR_RUNS = _limit("visitor_runs", 8, "kept runs of a visitor", "its own 
 MAX_OWN_MODELS = _limit("own_models", 4, "models of one visit", "its own oldest goes")
 MAX_AGE_S = _limit("learned_age", 3600.0, "seconds without a question of its visitor", "it goes")
 SILENT_S = _limit("run_age", 600.0, "the same for runs, which can be made again", "they go")
-LEFT_AGE_S = _limit("left_age", 60.0, "the same for both, once the visitor has left", "they go")
-CALL_AGE_S = _limit("call_age", 60.0, "seconds until a call must be read", "it goes")
+LEFT_AGE_S = _limit(
+    "left_age", 60.0, "the same for both once the visitor has left, and for unread calls", "they go"
+)

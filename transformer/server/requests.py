@@ -116,12 +116,10 @@ def _lower_priority() -> None:
 
 # Requests that stepped aside for others keep their threads.
 _NORMAL = ThreadPoolExecutor(
-    limits.MAX_BEGUN + limits.MAX_BEGUN_EXPERIMENTS + limits.MAX_EVENTS + limits.MAX_QUESTIONS,
+    limits.MAX_BEGUN + limits.MAX_BEGUN // 2 + limits.MAX_EVENTS + limits.MAX_QUESTIONS,
     "requests",
 )
-_LOW = ThreadPoolExecutor(
-    limits.EXPORTS_AT_ONCE + limits.IDLE_AT_ONCE, "idle", initializer=_lower_priority
-)
+_LOW = ThreadPoolExecutor(2 * limits.LONG_AT_ONCE, "idle", initializer=_lower_priority)
 
 
 class Job(Generic[T]):
@@ -253,15 +251,15 @@ def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Slots]:
     return {
         "model": shared(limits.AT_ONCE, begun=limits.MAX_BEGUN, slice_s=SLICE_S, last=True),
         "experiments": shared(
-            1, waiting=limits.MAX_EXPERIMENTS_WAITING, begun=limits.MAX_BEGUN_EXPERIMENTS,
+            1, waiting=limits.MAX_LONG_WAITING, begun=limits.MAX_BEGUN // 2,
             slice_s=SLICE_S / 2, last=True,
         ),
-        "trainings": Slots(trainings, waiting=limits.MAX_TRAININGS_WAITING),
+        "trainings": Slots(trainings, waiting=limits.MAX_LONG_WAITING),
         "files": Slots(
-            limits.EXPORTS_AT_ONCE, waiting=limits.MAX_EXPORTS, patience_s=limits.PATIENCE_S
+            limits.LONG_AT_ONCE, waiting=limits.MAX_LONG_WAITING, patience_s=limits.PATIENCE_S
         ),
-        "idle": Slots(limits.IDLE_AT_ONCE, patience_s=limits.MAX_QUESTION_WAIT_S),
-        "questions": shared(limits.MAX_QUESTIONS, patience_s=limits.MAX_QUESTION_WAIT_S),
+        "idle": Slots(limits.LONG_AT_ONCE, patience_s=limits.RETRY_S),
+        "questions": shared(limits.MAX_QUESTIONS, patience_s=limits.RETRY_S),
         "events": shared(limits.MAX_EVENTS),
         "pages": Slots(limits.MAX_PAGES),
     }  # fmt: skip

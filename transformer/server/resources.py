@@ -4,7 +4,7 @@ of each view, by its declaration, and `POST` of an object for everything.
 An answer is JSON in which a figure is Plotly's own object; arrays in it are packed (see
 `numbers`), or, for those who accept ARRAYS, bytes behind it. A run that is not kept here
 answers 410: asked once more by POST, with "made" saying how it was made (see `page_runs`), it is
-made again. A question that has waited for MAX_QUESTION_WAIT_S answers 503 and, as Retry-After, when
+made again. A question that has waited for RETRY_S answers 503 and, as Retry-After, when
 to ask it again, which the page does by itself.
 """
 

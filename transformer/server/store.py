@@ -67,7 +67,7 @@ KINDS = {
     ),
     TRAININGS: Limits(most_bytes=limits.MAX_LEARNED_BYTES, most_own=1, age_s=limits.MAX_AGE_S),
     CALLS: Limits(
-        most_bytes=limits.MAX_CALL_BYTES, most=limits.MAX_CALLERS, age_s=limits.CALL_AGE_S
+        most_bytes=limits.MAX_CALL_BYTES, most=limits.MAX_CALLERS, age_s=limits.LEFT_AGE_S
     ),
     CLASSES: Limits(most_bytes=limits.MAX_CLASS_BYTES, age_s=limits.CLASS_AGE_S),
 }

@@ -21,10 +21,9 @@ from transformer.runs.memo import bytes_of
 from transformer.server.errors import Busy
 from transformer.server.limits import (
     ABSENT_S,
+    MAX_LONG_WAITING,
     MAX_RECORDED_BYTES,
     MAX_TRAINING_S,
-    MAX_TRAININGS_WAITING,
-    PAUSE_S,
 )
 from transformer.server.requests import caller
 from transformer.server.slots import Place, Slots
@@ -98,7 +97,7 @@ class Trainings:
                 raise InvalidRequest(
                     "busy",
                     "{most} training runs are waiting; look at a recorded one, or try again soon",
-                    most=MAX_TRAININGS_WAITING,
+                    most=MAX_LONG_WAITING,
                 ) from None
             self._underway.add(training)
             self._budget.put(TRAININGS, training.key, training, 0, visitor or None)
@@ -149,7 +148,7 @@ class Trainings:
                 has_left = one.gone is not None and one.gone.is_set()
                 if not is_kept or has_left or now - one.seen_at > ABSENT_S:
                     self.steer(one, "stop")
-                elif one.state == PAUSED and others_wait and now - one.rested_at > PAUSE_S:
+                elif one.state == PAUSED and others_wait and now - one.rested_at > MAX_TRAINING_S:
                     one.why = CROWDED
                     self.steer(one, "stop")
             if len(self._free) == len(self._trainers) and now - self._used_at > IDLE_S:
