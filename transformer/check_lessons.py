@@ -16,7 +16,7 @@ from transformer.command_line import Parser
 from transformer.inference.model import load
 from transformer.learning.training import Plan, bundled_recording, train
 from transformer.lessons import FOLDER, read_folder
-from transformer.lessons.checks import Answer, Check
+from transformer.lessons.checks import Check, PupilAnswer
 from transformer.lessons.lesson import Lesson, Step
 from transformer.lessons.measures import GradingContext, counted, first_row, of
 from transformer.lessons.output_check import written
@@ -158,7 +158,7 @@ def _check_hint(
         raise ValueError(f"hint {hint}: {error}") from error
 
 
-def _click(check: Check, given: Mapping[str, Any], run: Run) -> Answer:
+def _click(check: Check, given: Mapping[str, Any], run: Run) -> PupilAnswer:
     """The click that a hint or a state gives; {} if it gives none."""
     if check.kind == "cell" and "cell" in given:
         site = check.arguments["site"]

@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from transformer.checks import check_choice, check_names, shortened
-from transformer.lessons.checks import CLICKED, Best, Check, Number, Range
+from transformer.lessons.checks import CLICKED, Best, Check, NumberCheck, RangeCheck
 from transformer.lessons.measures import MEASURES
 from transformer.lessons.output_check import COMPARED, OutputCheck
 
@@ -34,7 +34,7 @@ def check_of(header: Any) -> Check:
     of, lists = header[kind], [name for name, one in given.items() if isinstance(one, list)]
     _check_arguments(of, given)
     if kind == "number":
-        return Number(of=of, arguments=given, **settings)
+        return NumberCheck(of=of, arguments=given, **settings)
     if len(lists) != (0 if settings else 1):
         raise ValueError(
             f"a choice has bounds, or one argument that is a list; got {shortened(given)}"
@@ -42,7 +42,7 @@ def check_of(header: Any) -> Check:
     choice: dict[str, Any] = {"of": of, "arguments": given}
     if settings:
         n_options = len(settings["bounds"]) + 1
-        return Range(**choice, **settings, n_options=n_options, is_ordered=True)
+        return RangeCheck(**choice, **settings, n_options=n_options, is_ordered=True)
     n_options = len(given[lists[0]])
     return Best(kind="choose", **choice, free=(lists[0],), n_options=n_options, within=0)
 

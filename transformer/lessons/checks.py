@@ -27,7 +27,7 @@ from transformer.model.sites import Site
 from transformer.runs.head_data import switched_off
 from transformer.runs.memo import memoize_on_run
 
-Answer = Mapping[str, Any]
+PupilAnswer = Mapping[str, Any]
 CLICKED = {"head": ("site", "head"), "token": ("token",), "cell": ("query", "key")}
 
 
@@ -52,14 +52,14 @@ class Check(ABC):
     stack: str = "own"
 
     @abstractmethod
-    def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
+    def grade(self, context: GradingContext, answer: PupilAnswer) -> CheckResult:
         """Grade an answer. Raises ValueError for one that cannot be graded."""
 
-    def right_answer(self, context: GradingContext) -> Answer | None:
+    def right_answer(self, context: GradingContext) -> PupilAnswer | None:
         """The best answer, or None if it has to be found by trying."""
         return None
 
-    def answers(self, context: GradingContext) -> Sequence[Answer]:
+    def answers(self, context: GradingContext) -> Sequence[PupilAnswer]:
         """Some or all possible answers."""
         return [{}]
 
@@ -82,7 +82,7 @@ class Best(Check):
     within: float = 0.1
     attention: str = "decoder.self"
 
-    def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
+    def grade(self, context: GradingContext, answer: PupilAnswer) -> CheckResult:
         """Right if within a margin of the best value."""
         if self.kind == "token" and answer.get("stack", self.stack) != self.stack:
             return CheckResult(False, say("This token is of the other text."))
@@ -104,7 +104,7 @@ class Best(Check):
             return CheckResult(True, say("{quantity} is {value}: the least.", **shown))
         return CheckResult(True, say("{quantity} is {value}: the most.", **shown))
 
-    def right_answer(self, context: GradingContext) -> Answer | None:
+    def right_answer(self, context: GradingContext) -> PupilAnswer | None:
         """The answer with the largest value."""
         answers = self.answers(context)
         if MEASURES[self.of].yes:
@@ -114,7 +114,7 @@ class Best(Check):
             return None
         return answers[values.index((min if self.least else max)(values))]
 
-    def answers(self, context: GradingContext) -> Sequence[Answer]:
+    def answers(self, context: GradingContext) -> Sequence[PupilAnswer]:
         """Every head of a kind of attention that is not switched off, every token, every cell, or
         every sentence."""
         run = context.run
@@ -135,7 +135,7 @@ class Best(Check):
         rows = range(first, first + n_queries)
         return [{"query": row, "key": key} for row in rows for key in range(n_keys)]
 
-    def value(self, context: GradingContext, answer: Answer) -> float:
+    def value(self, context: GradingContext, answer: PupilAnswer) -> float:
         """The measured number of an answer. Raises ValueError if it cannot be measured."""
         if self.kind != "choose":
             chosen = (answer.get(name) for name in CLICKED[self.kind])
@@ -160,13 +160,13 @@ class Best(Check):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Number(Check):
+class NumberCheck(Check):
     """Give a number that is read off or worked out."""
 
     kind: str = "number"
     tolerance: float = 0.0
 
-    def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
+    def grade(self, context: GradingContext, answer: PupilAnswer) -> CheckResult:
         """Right if within the tolerance, or if it is the measured number in fewer digits."""
         got = answer.get("number")
         if not is_number(got):
@@ -194,24 +194,24 @@ class Number(Check):
             ),
         )  # fmt: skip
 
-    def right_answer(self, context: GradingContext) -> Answer | None:
+    def right_answer(self, context: GradingContext) -> PupilAnswer | None:
         """The measured number."""
         return {"number": self.measured(context)}
 
-    def answers(self, context: GradingContext) -> Sequence[Answer]:
+    def answers(self, context: GradingContext) -> Sequence[PupilAnswer]:
         """The right number, and one that is too large."""
         value = self.measured(context)
         return [{"number": value}, {"number": value + 2 * self.tolerance + 1}]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Range(Check):
+class RangeCheck(Check):
     """Choose the sentence about the range that a number falls into. bounds: between the ranges."""
 
     kind: str = "choose"
     bounds: Sequence[float]
 
-    def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
+    def grade(self, context: GradingContext, answer: PupilAnswer) -> CheckResult:
         """Right if the number is in the range."""
         option = check_whole("answer", answer.get("option"), 0, len(self.bounds))
         best = self._best(context)
@@ -225,11 +225,11 @@ class Range(Check):
             )
         return CheckResult(True, stated(self.of, self.measured(context)))
 
-    def right_answer(self, context: GradingContext) -> Answer | None:
+    def right_answer(self, context: GradingContext) -> PupilAnswer | None:
         """The option of the number."""
         return {"option": self._best(context)}
 
-    def answers(self, context: GradingContext) -> Sequence[Answer]:
+    def answers(self, context: GradingContext) -> Sequence[PupilAnswer]:
         """All options."""
         return [{"option": option} for option in range(len(self.bounds) + 1)]
 

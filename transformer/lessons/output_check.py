@@ -18,9 +18,9 @@ from transformer.analysis.masked_token import masked_token
 from transformer.interventions.breaks import BREAKS
 from transformer.interventions.descriptions import Ablate, Break, EditMask, Intervention, Patch
 from transformer.lessons.checks import (
-    Answer,
     Check,
     CheckResult,
+    PupilAnswer,
     stated,
     worded,
     written_number,
@@ -98,7 +98,7 @@ class OutputCheck(Check):
         if unknown := set(self.intact) - {"has", "lacks", "numbers"}:
             raise ValueError(f"intact takes has, lacks, numbers; got {sorted(unknown)}")
 
-    def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
+    def grade(self, context: GradingContext, answer: PupilAnswer) -> CheckResult:
         """Grade the run itself; `answer` is not used."""
         for refusal in (*self._of_request(context.run), *self._of_change(context.run)):
             return CheckResult(False, refusal)

@@ -48,7 +48,7 @@ _BROKEN = (
 
 Values = dict[str, Any]  # plain JSON
 Arrays = dict[str, NDArray[Any]]
-Place = str | Path | IO[bytes]
+PathOrFile = str | Path | IO[bytes]
 T = TypeVar("T")
 
 
@@ -72,7 +72,7 @@ def from_json(text: str) -> tuple[Values, dict[str, Tensor]]:
         return written, _tensors(arrays)
 
 
-def write_npz(place: Place, name: str, values: Values, arrays: Arrays) -> None:
+def write_npz(place: PathOrFile, name: str, values: Values, arrays: Arrays) -> None:
     """A compressed NPZ; raises OSError if a path cannot be written.
 
     Besides the arrays, `name` holds the values: JSON as ASCII bytes.
@@ -83,7 +83,7 @@ def write_npz(place: Place, name: str, values: Values, arrays: Arrays) -> None:
 
 
 def read_npz(
-    place: Place, name: str, schema: str = SCHEMA, others: Sequence[str] = ()
+    place: PathOrFile, name: str, schema: str = SCHEMA, others: Sequence[str] = ()
 ) -> tuple[Values, dict[str, Tensor]]:
     """The values and arrays of a run or batch. others: names of arrays besides a trace's and those
     of OTHER_ARRAYS.
@@ -206,7 +206,7 @@ def _tensors(arrays: Arrays) -> dict[str, Tensor]:
     return {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()}
 
 
-def _opened(place: Place, mode: str) -> AbstractContextManager[IO[bytes]]:
+def _opened(place: PathOrFile, mode: str) -> AbstractContextManager[IO[bytes]]:
     """An open file; one that the caller opened stays open."""
     if isinstance(place, str | Path):
         if Path(place).is_fifo():  # opening it would wait

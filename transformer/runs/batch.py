@@ -13,7 +13,7 @@ from transformer.interventions.descriptions import reads_padding
 from transformer.model.config import ModelConfig
 from transformer.model.trace import Trace
 from transformer.runs import archive
-from transformer.runs.archive import Place, Values
+from transformer.runs.archive import PathOrFile, Values
 from transformer.runs.compact_trace import cloned, row_of
 from transformer.runs.drawing import Drawable
 from transformer.runs.request import Request, request_from_dict, request_to_dict
@@ -175,7 +175,7 @@ class Batch(Drawable):
         )
         return all(bool(each.all()) for each in tokens)
 
-    def to_npz(self, place: Place) -> None:
+    def to_npz(self, place: PathOrFile) -> None:
         """Write a compressed NPZ: the arrays of a run with one more axis, B, and `ids`, `padding`,
         `target_ids`, `target_padding` (B, T). Raises OSError if it cannot be written.
         """
@@ -208,7 +208,7 @@ def _span(is_token: Tensor) -> slice:
     return slice(places[0], places[-1] + 1) if places else slice(0, 0)
 
 
-def read_batch(place: Place) -> Batch:
+def read_batch(place: PathOrFile) -> Batch:
     """The batch of an NPZ. Raises OSError if it cannot be read, ValueError if it holds no batch."""
     values, tensors = archive.read_npz(place, OF_BATCH, archive.BATCH_SCHEMA, _TENSORS)
     with archive.whole():

@@ -22,7 +22,7 @@ MAX_CELLS = 400  # on a side of a heatmap: 4 MB in a notebook
 Head = int | Literal["mean"]
 Stage = Literal["scores", "masked", "weights"]
 Scale = Literal["linear", "sqrt", "log"]
-Range = Literal["fixed", "own"]
+ColourRange = Literal["fixed", "own"]
 
 
 class Drawable:
@@ -56,7 +56,7 @@ class Drawable:
         *,
         stage: Stage = "weights",
         scale: Scale = "linear",
-        range_: Range = "fixed",
+        range_: ColourRange = "fixed",
         row: int = 0,
     ) -> go.Figure:
         """One head, large: run.attention("decoder.2.self", 3, stage="scores").

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformer.model.config import ModelConfig
 from transformer.model.trace import Trace
 from transformer.runs import archive
-from transformer.runs.archive import Arrays, Place, Values
+from transformer.runs.archive import Arrays, PathOrFile, Values
 from transformer.runs.compact_trace import cloned
 from transformer.runs.drawing import DrawableRun
 from transformer.runs.request import Request, request_from_dict, request_to_dict
@@ -188,7 +188,7 @@ class Run(DrawableRun):
         shown = {name: x for name, x in arrays.items() if not name.startswith(left_out)}
         return archive.to_json(self.values(), shown)
 
-    def to_npz(self, place: Place) -> None:
+    def to_npz(self, place: PathOrFile) -> None:
         """The run as a compressed NPZ. Raises OSError if it cannot be written."""
         archive.write_npz(place, OF_RUN, self.values(), self.arrays())
 
@@ -244,7 +244,7 @@ def from_json(text: str) -> Run:
     return _read(*archive.from_json(text))
 
 
-def read_npz(place: Place) -> Run:
+def read_npz(place: PathOrFile) -> Run:
     """The run of an NPZ. Raises OSError if it cannot be read, ValueError if it holds no run."""
     return _read(*archive.read_npz(place, OF_RUN))
 

@@ -77,15 +77,15 @@ def launch(
     service = Service(models, trainings, debug=debug)
     print(f"models {', '.join(service.models)} on {models[0].device}", flush=True)
     hosts = hosts_for(bound.getsockname()[0], trusted_hosts, root_path())
-    site = asyncio.run(application(service, bound, mcp=mcp, policy=policy, hosts=hosts))
-    MODULES.warm(site.pages.asset)
+    served = asyncio.run(application(service, bound, mcp=mcp, policy=policy, hosts=hosts))
+    MODULES.warm(served.pages.asset)
     process.freeze_gc()
     print(f"the page is at {url_of(bound)}", flush=True)
     with suppress(KeyboardInterrupt):  # uvicorn has ended by it
-        Server(site.app, site.end).run(sockets=[bound])
+        Server(served.app, served.end).run(sockets=[bound])
 
 
-class Site(NamedTuple):
+class Application(NamedTuple):
     """The parts of what is served. end: called when the server ends."""
 
     app: FastAPI
@@ -100,7 +100,7 @@ async def application(
     mcp: bool = False,
     policy: str = "",
     hosts: frozenset[str] | None = None,
-) -> Site:
+) -> Application:
     """The whole site: the page and its files, the page's requests, programs' calls and tools.
 
     bound: what it will listen on, if that is known.
@@ -163,7 +163,7 @@ async def application(
         programs.end()
         guard.end()
 
-    return Site(app, pages, end)
+    return Application(app, pages, end)
 
 
 async def sweep(service: Service) -> None:

@@ -24,7 +24,16 @@ from transformer.lessons.lesson import Step
 from transformer.lessons.measures import GradingContext
 from transformer.lessons.output_check import written
 from transformer.messages import catalogue, language, say, say_error
-from transformer.server.classes import GUESS, MAX_TEXT, TASK, Answer, Class, Classes, Poll, Tried
+from transformer.server.classes import (
+    GUESS,
+    MAX_TEXT,
+    TASK,
+    Class,
+    Classes,
+    Poll,
+    PollAnswer,
+    Tried,
+)
 from transformer.server.errors import Refused
 from transformer.server.guard import Data
 from transformer.server.lessons import context_of, shown_by, step_of
@@ -153,7 +162,7 @@ def _grade(poll: Poll, check: Check, context: GradingContext) -> None:
     name, best = next(iter(right.items()))  # a "number", an "option" or a "token"
     poll.best = heads.index(right) if heads else round(best, 2)
 
-    def is_right(answer: Answer) -> bool:
+    def is_right(answer: PollAnswer) -> bool:
         try:
             return check.grade(context, heads[int(answer)] if heads else {name: answer}).right
         except ValueError:  # a token that cannot be measured
@@ -179,7 +188,7 @@ def _described(one: Class, poll: Poll | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _guesses(one: Class, poll: Poll) -> Mapping[str, Answer]:
+def _guesses(one: Class, poll: Poll) -> Mapping[str, PollAnswer]:
     """The guesses at the step of a poll, by phone."""
     asked = one.polls.get(f"{poll.lesson}.{poll.step}.{GUESS}")
     return asked.answers if asked else {}

@@ -45,7 +45,7 @@ class Tried:
     right: bool
 
 
-Answer = int | float  # the place of an option, or a number
+PollAnswer = int | float  # the place of an option, or a number
 
 
 @dataclass(slots=True, eq=False)
@@ -68,18 +68,18 @@ class Poll:
     look: str = "list"  # or "tokens", "heads"
     labels: Sequence[str] = ()
     stack: str = "own"
-    answers: dict[str, Answer] = field(default_factory=dict)
+    answers: dict[str, PollAnswer] = field(default_factory=dict)
     tried: dict[str, Tried] = field(default_factory=dict)
     is_over: bool = False
-    right: frozenset[Answer] | None = None
-    best: Answer | None = None
+    right: frozenset[PollAnswer] | None = None
+    best: PollAnswer | None = None
 
     @property
     def name(self) -> str:
         """Its name for phones and in a class."""
         return f"{self.lesson}.{self.step}.{self.asks}"
 
-    def check(self, answer: Any) -> Answer:
+    def check(self, answer: Any) -> PollAnswer:
         """An answer that can be counted. Raises ValueError for any other."""
         if self.kind in ("", "text"):
             raise ValueError("this step asks a phone for nothing that is counted")

@@ -30,11 +30,11 @@ from transformer.server.requests import caller
 from transformer.server.service import Service, check_interventions
 from transformer.server.store import RECORDS
 from transformer.server.trainings import Training
+from transformer.views.declaration import Answer
 from transformer.views.learn import learning_curves
 from transformer.views.registry import VIEWS
 
 RECORDED = "recorded-"  # before an exercise: the id of the training that comes with the page
-Answer = dict[str, Any]
 
 
 def train(service: Service, data: Mapping[str, Any]) -> Answer:

@@ -23,8 +23,8 @@ from transformer.server.fields import REQUEST, view_fields
 from transformer.server.learning import RECORDED, adopt
 from transformer.server.page_runs import run_of
 from transformer.server.service import Service
+from transformer.views.declaration import Answer
 
-Answer = dict[str, Any]
 FROM_PAGE = ("site", "head", "stack", "token", "cell", "number", "option")
 
 

@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 from transformer.runs.request import MAX_BEAMS
 from transformer.views.export import MAX_EXPORT_BYTES
 
-Number = TypeVar("Number", int, float)
+Limit = TypeVar("Limit", int, float)
 FULL = "refused: the newest of the address, then of the session, that has most of them"
 WAIT, GOES, REFUSED = "the others wait", "the oldest goes", "refused"
 
 _TABLE: dict[str, dict[str, Any]] = {}
 
 
-def _limit(name: str, limit: Number, unit: str, beyond: str) -> Number:
+def _limit(name: str, limit: Limit, unit: str, beyond: str) -> Limit:
     """Declare a limit; returns its number."""
     _TABLE[name] = {"limit": limit, "unit": unit, "beyond": beyond}
     return limit

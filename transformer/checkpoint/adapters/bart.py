@@ -37,7 +37,7 @@ _SIZES = (
 )  # fmt: skip
 
 
-class Kind(NamedTuple):
+class BartKind(NamedTuple):
     """How a family differs. fields: of ModelConfig. activation, scaled: the defaults of their keys
     in config.json. refused: options with one supported value. needs_bias: whether a folder without
     a bias of the logits has no head."""
@@ -50,14 +50,14 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "bart": Kind({"norm": "post", "positions": "learned", "norm_embeddings": True}),
-    "mbart": Kind({"norm": "pre", "positions": "learned", "norm_embeddings": True}),
-    "m2m_100": Kind(
+    "bart": BartKind({"norm": "post", "positions": "learned", "norm_embeddings": True}),
+    "mbart": BartKind({"norm": "pre", "positions": "learned", "norm_embeddings": True}),
+    "m2m_100": BartKind(
         {"norm": "pre", "positions": "sinusoidal-fairseq"}, "relu", scaled=True,
         refused={"pad_token_id": FIRST_OF_FAIRSEQ - 1},
     ),
-    "pegasus": Kind({"norm": "pre", "positions": "sinusoidal-halves"}),
-    "marian": Kind(
+    "pegasus": BartKind({"norm": "pre", "positions": "sinusoidal-halves"}),
+    "marian": BartKind(
         {"norm": "post", "positions": "sinusoidal-halves"},
         refused={
             "share_encoder_decoder_embeddings": True, "normalize_before": False,

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from transformer.checkpoint.adapters.heads import decoder_of, embedding_and_head
-from transformer.checkpoint.adapters.llama_kinds import KINDS, Kind, Option
+from transformer.checkpoint.adapters.llama_kinds import KINDS, LlamaKind, Option
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     Stored,
@@ -85,7 +85,7 @@ def _rope_of(values: Values) -> Values:
     return {"rope_type": "default", **own, **(values.get("rope_scaling") or {})}
 
 
-def _rotary_of(values: Values, rope: Values, kind: Kind, head_size: int) -> dict[str, Any]:
+def _rotary_of(values: Values, rope: Values, kind: LlamaKind, head_size: int) -> dict[str, Any]:
     """The fields of rotary positions."""
     share, scaled = 1.0, rope.get("rope_type", rope.get("type")) not in (None, "default")
     if kind.rotary_share is not None:
@@ -103,7 +103,7 @@ def _rotary_of(values: Values, rope: Values, kind: Kind, head_size: int) -> dict
     return fields | {"sliding_rotary_base": float(sliding.get("rope_theta") or default)}
 
 
-def _layer_types(values: Values, kind: Kind, max_len: int, both_ways: bool) -> dict[str, Any]:
+def _layer_types(values: Values, kind: LlamaKind, max_len: int, both_ways: bool) -> dict[str, Any]:
     """The window, and which layers have it and are rotated. Families without windows ignore the
     window in their config.json."""
     n_layers, window = values["num_hidden_layers"], values.get("sliding_window", kind.window)
@@ -132,7 +132,7 @@ def _layer_types(values: Values, kind: Kind, max_len: int, both_ways: bool) -> d
     return {"window": window, "layer_types": shortest(types)}
 
 
-def _sliding_layers(values: Values, kind: Kind, rotates: Sequence[int]) -> list[bool]:
+def _sliding_layers(values: Values, kind: LlamaKind, rotates: Sequence[int]) -> list[bool]:
     """Which layers have a window."""
     n_layers, given = len(rotates), values.get("layer_types")
     told = values.get("use_sliding_window") or (given and kind.rope_interval is not None)

@@ -60,7 +60,7 @@ class Option(NamedTuple):
     converted: Callable[[Any], Any] = lambda value: value
 
 
-class Kind(NamedTuple):
+class LlamaKind(NamedTuple):
     """How a family differs from Llama.
 
     fields: of ModelConfig, which config.json does not have. options: by their field of ModelConfig.
@@ -104,7 +104,7 @@ class Kind(NamedTuple):
 
 _ATTENTION_BIAS = {"attention_bias": Option("attention_bias", False, bool)}
 _BIASES = _ATTENTION_BIAS | {"feed_forward_bias": Option("mlp_bias", False, bool)}
-_GEMMA = Kind(
+_GEMMA = LlamaKind(
     {"norm_kind": "rms-plus-one", "scale_embeddings": True},
     _ATTENTION_BIAS,
     activation=Option("hidden_act", "gelu_pytorch_tanh"),
@@ -125,11 +125,11 @@ _GEMMA_2 = _GEMMA._replace(
     key_heads=4,
     windows=2,
 )
-_OLMO_2 = Kind(
+_OLMO_2 = LlamaKind(
     {"norm": "output", "norm_all_heads": True}, _ATTENTION_BIAS, _OLMO_2_LAYER | _NORMS_OF_HEADS,
     norm_eps=Option("rms_norm_eps", 1e-5),
 )  # fmt: skip
-_GLM = Kind(
+_GLM = LlamaKind(
     {"output_bias": False},
     {"attention_bias": Option("attention_bias", True, bool)},
     neighbours=True,
@@ -140,13 +140,13 @@ _GLM = Kind(
     rotary_share=0.5,
 )
 _STARCODER_2_BIAS = Option("use_bias", True)
-KINDS: dict[str, Kind] = {
-    "llama": Kind(options=_BIASES),
-    "mistral": Kind(key_heads=8, windows="named"),
-    "qwen2": Kind(
+KINDS: dict[str, LlamaKind] = {
+    "llama": LlamaKind(options=_BIASES),
+    "mistral": LlamaKind(key_heads=8, windows="named"),
+    "qwen2": LlamaKind(
         {"attention_bias": True, "output_bias": False}, key_heads=32, windows="told"
     ),
-    "qwen3": Kind(
+    "qwen3": LlamaKind(
         {"norm_heads": True}, _ATTENTION_BIAS, _LAYER | _NORMS_OF_HEADS, head_size=128,
         key_heads=32, windows="told",
     ),
@@ -165,7 +165,7 @@ KINDS: dict[str, Kind] = {
         rotary_base=1_000_000.0,
         sliding_rotary_base=10_000.0,
     ),
-    "phi3": Kind(
+    "phi3": LlamaKind(
         joined={
             "self_attn.qkv_proj": (
                 "self_attention.query", "self_attention.key", "self_attention.value",
@@ -178,7 +178,7 @@ KINDS: dict[str, Kind] = {
         rotary_share=1.0,
         scalings={"default": "none", **dict.fromkeys(("longrope", "su", "yarn"), "longrope")},
     ),
-    "olmo": Kind(
+    "olmo": LlamaKind(
         {"norm_kind": "layer"},
         _ATTENTION_BIAS,
         norm_eps=Option("", 1e-5),
@@ -187,13 +187,13 @@ KINDS: dict[str, Kind] = {
     ),
     "olmo2": _OLMO_2,
     "olmo3": _OLMO_2._replace(windows=4, rotary_base=500_000.0, sliding_rotary_base=500_000.0),
-    "exaone4": Kind(
+    "exaone4": LlamaKind(
         {"norm": "output", "norm_heads": True}, {}, _OLMO_2_LAYER | _NORMS_OF_HEADS,
         norm_eps=Option("rms_norm_eps", 1e-5), key_heads=32, windows=4, rotates_windows=True,
     ),
     "glm": _GLM,
     "glm4": _GLM._replace(fields={**_GLM.fields, "norm": "both"}, layer=_GLM_4_LAYER),
-    "phi": Kind(
+    "phi": LlamaKind(
         {
             "norm_kind": "layer", "parallel": True, "gated": False, "attention_bias": True,
             "feed_forward_bias": True, "head_bias": True,
@@ -206,7 +206,7 @@ KINDS: dict[str, Kind] = {
         rotary_share=0.5,
         refused={"qk_layernorm": False},
     ),
-    "cohere": Kind(
+    "cohere": LlamaKind(
         {"norm_kind": "layer", "parallel": True},
         _ATTENTION_BIAS | {"logit_scale": Option("logit_scale", 0.0625)},
         _COHERE_LAYER,
@@ -217,11 +217,11 @@ KINDS: dict[str, Kind] = {
         rotary_base=500_000.0,
         refused={"use_qk_norm": False},
     ),
-    "smollm3": Kind(
+    "smollm3": LlamaKind(
         options=_BIASES, key_heads=4, tied=True, windows="told", window=None, rope_interval=4,
         rotary_base=2_000_000.0,
     ),
-    "granite": Kind(
+    "granite": LlamaKind(
         options=_BIASES
         | {
             "score_scale": Option("attention_multiplier", 1.0),
@@ -230,7 +230,7 @@ KINDS: dict[str, Kind] = {
             "logit_scale": Option("logits_scaling", 1.0, lambda divisor: 1 / divisor),
         },
     ),
-    "stablelm": Kind(
+    "stablelm": LlamaKind(
         {"norm_kind": "layer", "output_bias": False},
         {"attention_bias": Option("use_qkv_bias", False)},
         norm_eps=Option("layer_norm_eps", 1e-5),
@@ -238,7 +238,7 @@ KINDS: dict[str, Kind] = {
         rotary_share=0.25,
         refused={"qk_layernorm": False, "use_parallel_residual": False},
     ),
-    "starcoder2": Kind(
+    "starcoder2": LlamaKind(
         {"norm_kind": "layer", "gated": False},
         {"attention_bias": _STARCODER_2_BIAS, "feed_forward_bias": _STARCODER_2_BIAS},
         _STARCODER_2_LAYER,

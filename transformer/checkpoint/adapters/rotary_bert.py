@@ -43,7 +43,7 @@ _IN_MEMORY = {  # as transformers calls them, which writes the names of the firs
 _PREFIXES = ("nomic_bert.", "bert.", "gte.", "new.")
 
 
-class Kind(NamedTuple):
+class RotaryBertKind(NamedTuple):
     """How a family differs. names: of its heads and layers. joined: stored matrices that stack
     several of our weights. norm: of embeddings. attention_bias, contract_bias: whether these maps
     have one. keys: other names in config.json of its sizes and options. refused: options with one
@@ -62,7 +62,7 @@ class Kind(NamedTuple):
 _QKV = ("self_attention.query", "self_attention.key", "self_attention.value")
 _CLS = "cls.predictions"
 KINDS = {
-    "nomic_bert": Kind(
+    "nomic_bert": RotaryBertKind(
         BERTS["bert"]._replace(
             layer="encoder.layers",
             inside={
@@ -98,7 +98,7 @@ KINDS = {
         base=1_000.0,
         types=2,
     ),
-    "gte": Kind(
+    "gte": RotaryBertKind(
         BERTS["bert"]._replace(
             inside={
                 "self_attention.output": "attention.o_proj",
@@ -155,7 +155,7 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
     )
 
 
-def _with_usual_names(values: Values, kind: Kind) -> dict[str, Any]:
+def _with_usual_names(values: Values, kind: RotaryBertKind) -> dict[str, Any]:
     """Add the usual keys of a first config.json; it reads as many tokens as it was trained with."""
     usual = {ours: values[theirs] for ours, theirs in kind.keys.items() if theirs in values}
     found = {**usual, **{key: x for key, x in values.items() if x is not None}}

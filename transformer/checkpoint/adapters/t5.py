@@ -25,7 +25,7 @@ _ATTENTION = {"query": "q", "key": "k", "value": "v", "output": "o"}
 _BIAS = "layer.0.SelfAttention.relative_attention_bias"
 
 
-class Kind(NamedTuple):
+class T5Kind(NamedTuple):
     """How a family differs. feed_forward: the default of its key in config.json. scales: whether
     logits are scaled; None: config.json says so."""
 
@@ -35,9 +35,9 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "t5": Kind(feed_forward="relu", scales=None),
-    "mt5": Kind(),
-    "umt5": Kind("relative-by-layer", scales=True),
+    "t5": T5Kind(feed_forward="relu", scales=None),
+    "mt5": T5Kind(),
+    "umt5": T5Kind("relative-by-layer", scales=True),
 }
 
 

@@ -25,7 +25,7 @@ PASSAGE, LINE = 240, 60  # characters of a text
 COMMAND = "python -m transformer.analysis.corpus"
 
 
-class Point(NamedTuple):
+class MeasuredHead(NamedTuple):
     """A head's position, its cluster, and the cluster's distinguishing metrics."""
 
     head: Mapping[str, Any]
@@ -96,7 +96,7 @@ def heads_over_texts(
 
 def _points(
     found: Mapping[str, Any] | None, kind: str, across: str, up: str, chosen: tuple[Any, Any]
-) -> list[Point]:
+) -> list[MeasuredHead]:
     heads = [one for one in (found or {}).get("heads", ()) if one["kind"] == kind]
     member: dict[Any, tuple[int, str]] = {}
     for at, cluster in enumerate(clusters(heads)):
@@ -109,12 +109,12 @@ def _points(
         x, y, place = number(one, across), number(one, up), (one["layer"], one["head"])
         if x is not None and y is not None:
             name = f"{place[0]}·{place[1]}"
-            points.append(Point(one, name, x, y, *member[place], place == tuple(chosen)))
+            points.append(MeasuredHead(one, name, x, y, *member[place], place == tuple(chosen)))
     return points
 
 
 def _trace(
-    found: Mapping[str, Any], points: Sequence[Point], up: str, titles: Sequence[str]
+    found: Mapping[str, Any], points: Sequence[MeasuredHead], up: str, titles: Sequence[str]
 ) -> go.Scatter:
     """The heads of a cluster, or those of none; titles: of both axes."""
     colours, group = style.LIGHT, points[0].group

@@ -26,7 +26,7 @@ from transformer.checks import check_choice
 from transformer.messages import capital, mark, numeral, say
 from transformer.network_words import attention_name, head_name
 from transformer.runs.batch import Batch
-from transformer.runs.drawing import Range, Scale
+from transformer.runs.drawing import ColourRange, Scale
 from transformer.runs.head_data import (
     STAGES,
     Head,
@@ -46,7 +46,7 @@ from transformer.views.drawing.matrix import (
 from transformer.views.parameters import HEAD, ROW, SITE, Bool, Choice
 
 SCALES: tuple[Scale, ...] = get_args(Scale)
-RANGES: tuple[Range, ...] = get_args(Range)
+RANGES: tuple[ColourRange, ...] = get_args(ColourRange)
 LOG_FLOOR = 1e-4  # weights below this share the darkest colour of the log scale
 
 STAGE = Choice(
