@@ -294,7 +294,7 @@ def test_a_patch_map_is_the_networks_and_a_click_applies_it(still, server):
     page.mouse.click(*still.cell(0, 2, "[data-picture=patching]"))
     page.wait_for_function("old => viz.run.run !== old", arg=old)
     patch = Patch("encoder", 0, [2], other)
-    length = page.evaluate("viz.run.request.length")
+    length = page.evaluate("viz.run.request.max_new_tokens")
     altered = model.generate(example.text, max_new_tokens=length, interventions=[patch])
     expect(still.tokens).to_have_text(list(altered.labels))
     expect(page.locator(".altered")).to_contain_text(str(patch))
