@@ -66,7 +66,7 @@ def test_the_journey_and_bars_match_the_server_and_a_bar_forces_its_token(page, 
     assert came == beginning(page, said["next"], 4)
     adds = page.page.locator(".head-card li").filter(has_text=re.compile("adds"))
     expect(adds).to_contain_text(said["target_label"].removeprefix("␣"))
-    asked = page.page.evaluate("viz.controls.length")
+    asked = page.page.evaluate("viz.controls.max_new_tokens")
     for n_forced in (1, asked + 1):  # the first new token, and one more than were asked for
         last = page.page.evaluate("viz.run.n_prompt") + n_forced - 2
         choose(page, last)
