@@ -1,4 +1,4 @@
-"""The change that a part of the network makes if it is left out: one head, or one component."""
+"""The effect of leaving out a part of the network: one head, or one component."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from transformer.runs.run import Run
 class HeadImportance:
     """The importance of each head alone for one token of a text.
 
-    position: the token's position in the run's ids; target: its id. log_probability: its natural
-    logarithm by the intact network. change: by (stack, kind), (L, H), what is added to it when that
-    head is ablated.
+    position: the token's position in the run's ids; target: its id. log_probability: the natural
+    logarithm of its probability in the intact network. change: by (stack, kind), (L, H), what
+    ablating that head adds to it.
     """
 
     position: int
@@ -43,7 +43,7 @@ class HeadImportance:
     change: dict[tuple[str, str], Tensor]
 
     def most(self) -> tuple[Site, int]:
-        """The head whose ablation changes it most, up or down, of all kinds of attention."""
+        """The head, in any kind of attention, whose ablation changes it most, up or down."""
         stack, kind = max(self.change, key=lambda one: float(self.change[one].abs().max()))
         change = self.change[stack, kind].abs()
         layer, head = divmod(int(change.argmax()), change.shape[1])
@@ -54,8 +54,8 @@ class HeadImportance:
 class NextToken:
     """The next token after the same text, with and without interventions.
 
-    target: the token at that position; ids: the K likeliest of either, by the intact network's
-    order, and the target; intact, intervened: their probabilities, (K,).
+    target: the token at that position; ids: the K likeliest with or without them, in the intact
+    network's order, and the target; intact, intervened: their probabilities, (K,).
     """
 
     position: int
@@ -69,8 +69,8 @@ class NextToken:
 def head_importance(
     model: LoadedModel, run: Run, position: int, by: str = "zero", *, progress: bool = True
 ) -> HeadImportance:
-    """Ablate every head of the intact network alone, for the token at `position` of the run's ids;
-    at their end, for the likeliest that would follow.
+    """Ablate each head of the intact network in turn, and measure the token at `position` of the
+    run's ids; at their end, the likeliest token that would follow.
 
     by: "zero" or "mean" (see Ablate). progress: whether a bar is shown on stderr. Raises ValueError
     for a token that nothing predicts.
@@ -98,7 +98,7 @@ def head_importance(
 @torch.no_grad()
 def next_token(model: LoadedModel, run: Run, position: int, n_kept: int = 8) -> NextToken:
     """The token at `position` of the run's ids, predicted with the run's interventions and without;
-    at their end, the likeliest of the intact network.
+    at their end, the intact network's likeliest token.
 
     Raises ValueError for a token that nothing predicts.
     """
@@ -121,8 +121,8 @@ def next_token(model: LoadedModel, run: Run, position: int, n_kept: int = 8) -> 
 
 @torch.no_grad()
 def log_probabilities_at(model: LoadedModel, run: Run, position: int) -> Tensor:
-    """(V,) of the token at `position` of the run's ids, with the run's interventions; by an encoder
-    from the whole text. Raises ValueError for a token that nothing predicts."""
+    """(V,) of the token at `position` of the run's ids, with the run's interventions; an encoder
+    predicts it from the whole text. Raises ValueError for a token that nothing predicts."""
     is_encoder = isinstance(model.network, EncoderOnly)
     text = (TextBefore.up_to if is_encoder else TextBefore.of)(model, run, position)
     hooks = altered(model, run) or [unchanged]
@@ -141,7 +141,7 @@ def intact_ids(model: LoadedModel, run: Run, forced: bool = True) -> tuple[int, 
 
 
 def generated(model: LoadedModel, request: Request) -> tuple[int, ...]:
-    """Ids of the text of a request, of which nothing is recorded.
+    """Ids of the text that a request gives; nothing is recorded.
 
     Raises ValueError if the deadline passes first.
     """
@@ -158,7 +158,7 @@ BROKEN_TOKENS = 24  # generated to show the effect of a missing component
 
 @torch.no_grad()
 def sample_loss(model: LoadedModel, interventions: Sequence[Intervention] = ()) -> float | None:
-    """Nats a token, end tokens included, over the model's sample; None where it has none.
+    """Nats per token, end tokens included, over the model's sample; None if it has no sample.
 
     Texts longer than the network reads are cut. Raises ValueError for an intervention that the
     network does not support.

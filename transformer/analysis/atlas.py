@@ -1,5 +1,5 @@
 """All heads of one kind of attention: as small pictures, whose numbers the page, figures and the
-recorded trainings share, and their weights from one token to another."""
+recorded training runs share, and their weights from one token to another."""
 
 from __future__ import annotations
 

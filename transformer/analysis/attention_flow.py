@@ -66,7 +66,7 @@ def flow_allowed(
     row: int = 0,
 ) -> NDArray[np.bool_]:
     """(Tq, Tk), True = some layer of the mean may attend, or some path through the layers of a
-    product may; not what no token reads, as padding. Arguments as of `flow_weights`."""
+    product may; False for what no token reads, such as padding. Arguments as in `flow_weights`."""
     masks = [head_view(run, site, 0, row).allowed for site in sites_of(run, stack, kind)]
     if which == "mean":
         return masks[layer] if layer is not None else np.logical_or.reduce(masks)

@@ -32,10 +32,10 @@ MAX_SKIPPED = 100  # likelier ones that people cannot read
 class Neuron:
     """A neuron of a feed-forward at one token.
 
-    activation: there. activations: (T,), of every token that is read. adds: to the logit of the
-    target; None where a logit is no sum of parts. writes: ids of the tokens whose logits its output
-    raises most, without the norms' scales, of those that people can read; empty for a network whose
-    head is more than a linear map.
+    activation: at that token. activations: (T,), at every token that is read. adds: what it adds to
+    the logit of the target; None where a logit is no sum of parts. writes: ids of the tokens, among
+    those that people can read, whose logits its output raises most, without the norms' scales;
+    empty for a network whose head is more than a linear map.
     """
 
     index: int
@@ -50,9 +50,9 @@ class FeedForwardAt:
     """A feed-forward at the token at `position` of a run's ids, with the run's interventions.
 
     logits: (V,) of what follows without it. written: ids that the network would write without it,
-    or with it where the run has switched it off. n_neurons: of the layer. neurons: those that add
-    most to the target's logit, up or down; where that is unknown, those that write the longest
-    vectors. Empty for an encoder before a decoder, and for a feed-forward that is altered.
+    or with it where the run has switched it off. n_neurons: how many the layer has. neurons: those
+    that add most to the target's logit, up or down; where that is unknown, those that write the
+    longest vectors. Empty for an encoder before a decoder, and for a feed-forward that is altered.
     """
 
     position: int
@@ -101,7 +101,7 @@ def feed_forward_at(
 
 
 def switched(made: Sequence[Intervention], off: Ablate) -> tuple[Intervention, ...]:
-    """Interventions with an ablation, or without it if they have it."""
+    """Interventions with an ablation added, or removed if it is among them."""
     left = tuple(one for one in made if one != off)
     return left if len(left) < len(made) else (*left, off)
 
@@ -169,7 +169,7 @@ def _neurons(
 
 
 def _written_by(model: LoadedModel, outputs: Tensor) -> list[tuple[int, ...]]:
-    """Of each of n vectors (n, C) in the stream, the tokens whose logits it raises most."""
+    """The tokens whose logits each of n vectors (n, C) in the stream raises most."""
     network, norm = model.network, model.network.last_stack.norm
     if network.transform is not None:
         return [()] * len(outputs)
@@ -182,5 +182,5 @@ def _written_by(model: LoadedModel, outputs: Tensor) -> list[tuple[int, ...]]:
 
 
 def _is_read(model: LoadedModel, token: int) -> bool:
-    """Whether a token is text that people read: no special one, and no part of a character."""
+    """Whether a token is text that people read: not special, and not part of a character."""
     return not model.tokenizer.is_special(token) and "‹" not in model.tokenizer.label(token)

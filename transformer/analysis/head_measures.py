@@ -143,9 +143,9 @@ def repeats_of(tokens: Sequence[str], allowed: Tensor) -> Tensor:
 
 
 def cells_of(name: str, allowed: Tensor, repeats: Tensor) -> tuple[Tensor, Tensor]:
-    """(N,) queries and (N,) keys: the cells whose mean weight a metric about a position is.
+    """(N,) queries and (N,) keys: the cells whose mean weight is a metric about a position.
 
-    repeats: of the text, see `repeats_of`.
+    repeats: those of the text, see `repeats_of`.
     """
     at = choosing(allowed)
     n_keys = allowed.shape[1]

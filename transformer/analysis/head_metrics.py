@@ -1,6 +1,6 @@
 """Metrics of each head: how widely it reads, how far, and whether at a fixed position.
 
-Every number comes with a baseline of the same run and the same mask, because a causal mask alone
+Every number comes with a baseline from the same run and the same mask, because a causal mask alone
 makes early keys likely: see `Metrics`.
 """
 
@@ -42,13 +42,14 @@ LEAST_AGAIN, TIMES_EVEN_AGAIN = 0.2, 5.0  # of rows whose token occurred earlier
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeadMetrics:
-    """One head's numbers by metric. NaN: no row, nothing varies, or the head is switched off.
+    """One head's numbers by metric. NaN: there is no row, nothing varies, or the head is switched
+    off.
 
     even: those of a uniform head under the layer's mask; n_rows, n_repeats: as in `Metrics`, under
     this mask. shuffled: (mean, largest) over the shuffled copies, for the metrics compared with
     them.
     most_read_key: the position of the key that the metric `most_read` is about. named_after: the
-    metric that is high enough for a label (see `named_after`), if one is.
+    metric that is high enough for a label (see `named_after`), if any is.
     """
 
     layer: int
@@ -213,8 +214,9 @@ def named_after(
     even: Mapping[str, float],
     shuffled: Mapping[str, tuple[float, float]],
 ) -> str | None:
-    """The metric that says clearly what the head does: the position that is the most
-    times a uniform head's, else one token, else order, else entropy (reads evenly), else None."""
+    """The metric that says clearly what the head does: the position metric that is the largest
+    multiple of a uniform head's, else one token, else order, else entropy (reads evenly), else
+    None."""
 
     def clear(name: str) -> bool:
         again = ALL[name].repeats

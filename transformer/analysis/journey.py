@@ -36,7 +36,7 @@ SENTENCE_ENDS = (".", "!", "?")
 class Journey:
     """The path of the token at `position` of a run's ids, with the run's interventions.
 
-    logits: (V,), of the token that follows; of an encoder, of the token at that position. target:
+    logits: (V,), of the token that follows; for an encoder, of the token at that position. target:
     id of the token that the parts add to. parts: direct logit attribution; None where the target's
     logit is not the sum of what parts add. stream: (L + 1, C), the residual stream before the first
     layer and after each. lens_ids, lens_probabilities: (L + 1,), the likeliest token of each layer.
@@ -93,9 +93,9 @@ def journey(
 def without_head(
     model: LoadedModel, run: Run, site: SiteLike, head: int, position: int | None = None
 ) -> Tensor:
-    """(V,) logits as of `journey`, with the output of one head set to 0 at every position.
+    """(V,) logits as in `journey`, with the output of one head set to 0 at every position.
 
-    Raises ValueError for an unknown head; else as `journey`.
+    Raises ValueError for an unknown head; other errors as in `journey`.
     """
     check_run(model, run)
     position = model.last_read(run) if position is None else position
@@ -115,7 +115,7 @@ def without_head(
 def deciding_heads(
     model: LoadedModel, run: Run, position: int | None = None
 ) -> tuple[tuple[Site, int], ...] | None:
-    """The heads without each of which alone another token than the likeliest would follow.
+    """The heads that each decide alone: without one, a token other than the likeliest would follow.
 
     Heads that the run has switched off are left out. None where the network is too large to try
     all heads in MAX_BATCHES. Raises ValueError for a position that the network does not read.
@@ -157,8 +157,8 @@ def continuation(
     site: str | None = None,
     head: int = 0,
 ) -> tuple[int, ...]:
-    """Ids that the likeliest tokens after `position` are, to the end of the sentence, at most
-    N_WRITTEN; with one head switched off if `site` names its place, or on again if it is off.
+    """Ids of the likeliest tokens after `position`, to the end of the sentence, at most N_WRITTEN;
+    with one head switched off if `site` names its place, or on again if it is off.
 
     Empty for a model that does not generate, and for an unknown head.
     """
@@ -173,8 +173,8 @@ def continuation(
 def written_with(
     model: LoadedModel, run: Run, position: int, interventions: Sequence[Intervention]
 ) -> tuple[int, ...]:
-    """`continuation` with other interventions than the run's; empty for some that the network does
-    not support."""
+    """`continuation` with other interventions than the run's; empty if the network does not support
+    them."""
     if not run.config.generates:
         return ()
     prompt, forced = run.ids[: run.n_prompt], run.ids[run.n_prompt : position + 1]

@@ -64,9 +64,9 @@ def logit_contribution(
     minus: int | None = None,
 ) -> LogitContribution:
     """What each part of the intact network adds to the logit of `target` as the token at `position`
-    of the run's ids, predicted from the text before it; by an encoder, from the whole text.
+    of the run's ids, predicted from the text before it, or by an encoder from the whole text.
 
-    target: id of a token; None = the token at that position, after the end the likeliest. minus:
+    target: id of a token; None = the token at that position; after the end, the likeliest. minus:
     another token, whose logit and contributions are subtracted. The scale
     of every norm that the stream passes is held. Raises ValueError for a token that nothing
     predicts, for an unknown id, and for a network whose logits are no such sum.
@@ -116,7 +116,7 @@ def neuron_contributions(
     logit: float,
 ) -> Tensor | None:
     """(F,), what each vector (F, C) that neurons of one feed-forward write adds to the logit of
-    `target`, as of `attributed`; None where a logit is no such sum."""
+    `target`, as in `attributed`; None where a logit is no such sum."""
     try:
         added = _along(model, written, target, (layer, outputs))
     except ValueError:

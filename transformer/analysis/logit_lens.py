@@ -1,6 +1,6 @@
 """Predictions of every layer and the surprisal of every token of a recorded text.
 
-Both put the final norm and the head on recorded residual streams, which for a large vocabulary
+Both apply the final norm and the head to recorded residual streams, which for a large vocabulary
 costs as much as generating the text, so a run has them only after `with_lens`.
 """
 
@@ -80,12 +80,12 @@ def surprisal(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextCost:
-    """The cost of a text to a model. bits: of each traced token, see `surprisal`; tokens: their
+    """The cost of a text to a model. bits: for each traced token, see `surprisal`; tokens: their
     labels.
 
-    n_bytes: UTF-8 bytes of the tokens that have bits. Of a text that is longer than the model reads
-    only the end has bits, and of a decoder's that adds no token before a text not the first token;
-    of a translation not what comes before every text.
+    n_bytes: UTF-8 bytes of the tokens that have bits. If a text is longer than the model reads,
+    only its end has bits; if a decoder adds no token before a text, the first token has none; in a
+    translation, what comes before every text has none.
     """
 
     tokens: tuple[str, ...]
@@ -94,12 +94,12 @@ class TextCost:
 
     @property
     def total_bits(self) -> float:
-        """Their sum."""
+        """The sum of the bits."""
         return math.fsum(bit for bit in self.bits if bit is not None)
 
     @property
     def bits_per_byte(self) -> float:
-        """Over the bytes of the tokens that have bits."""
+        """Bits per byte, over the tokens that have bits."""
         return self.total_bits / self.n_bytes
 
     @property

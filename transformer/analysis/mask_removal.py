@@ -70,9 +70,9 @@ def masks_used(batch: Batch, site: Site) -> tuple[str, ...]:
 def without_mask(batch: Batch, row: int, site: SiteLike, head: int | str, which: str) -> Removal:
     """The weights that this head's own scores give when one mask is left out.
 
-    row: which sentence; which: "padding" or "causal", one that acts in this attention. "mean" as
-    head averages the heads' weights. The scores stay as the network computed them.
-    Raises ValueError for an unknown row, site or head and for a mask that does not act here.
+    row: which sentence; which: "padding" or "causal", one that acts in this attention. head "mean"
+    averages the heads' weights. The scores stay as the network computed them. Raises ValueError for
+    an unknown row, site or head and for a mask that does not act here.
     """
     view = head_view(batch, site, head, row)
     used = masks_used(batch, view.site)

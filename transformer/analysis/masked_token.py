@@ -21,8 +21,8 @@ class MaskedToken:
     """Predictions for the position of one token.
 
     ids, labels: the N_BEST likeliest tokens with it masked, the likeliest first; those of the
-    N_FROM_LEFT likeliest from the left alone that are not among them; and the token itself, where
-    it is not either and the text does not hide it. probabilities: from the whole text; from_left:
+    N_FROM_LEFT likeliest from the left alone that are not among them; and the token itself, if it
+    is among neither and the text does not hide it. probabilities: from the whole text; from_left:
     with the text to the right of the position cut off.
     """
 
@@ -40,8 +40,8 @@ def masked_token(model: LoadedModel, run: Run, position: int) -> MaskedToken:
     """Predict the token at `position` of the run's ids with it masked and with the run's
     interventions: from the whole text, and from the text to its left.
 
-    Raises ValueError for another family, for a tokenizer without a token that masks, and for a
-    position that the run does not have.
+    Raises ValueError for another family, for a tokenizer without a mask token, and for a position
+    that the run does not have.
     """
     network, mask = check_fills(model)
     check_made_by(model, run)

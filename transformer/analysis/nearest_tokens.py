@@ -16,8 +16,8 @@ N_NEAREST = 10
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NearestTokens:
-    """Tokens by the cosine of their row of the embedding table and that of the token at `position`,
-    the largest first; that token itself is left out."""
+    """Tokens by the cosine between their row of the embedding table and that of the token at
+    `position`, the largest first; that token itself is left out."""
 
     position: int
     label: str

@@ -28,9 +28,9 @@ class PatchEffect:
     """The effect of another run's activations on the next token, patched in at one position at a
     time.
 
-    target: the id whose log-probability is measured, None with a metric of the caller; before: in
+    target: the id whose log-probability is measured, None with the caller's own metric; before: in
     this run; other: in the other run, after its last token. change: (L, T), what a patch at (layer,
-    position) adds to it; or of each head alone, (L, H, T).
+    position) adds to it; or (L, H, T), for each head alone.
     """
 
     target: int | None
@@ -59,9 +59,9 @@ def patch_effect(
     position: the token of the run's ids that is predicted; only the text before it is read. target:
     the id to look at; None = the likeliest one after the other text (of a translator: after the
     same target tokens, from the other source). metric: what is measured in place of a
-    log-probability, a function of logits (N, V), a row a patch, that returns (N,). by_head: part
-    "z" of one head at a time. progress: whether a bar is shown on stderr. Raises ValueError for a
-    layer or position that the network does not have.
+    log-probability, a function of logits (N, V), one row per patch, that returns (N,). by_head:
+    part "z" of one head at a time. progress: whether a bar is shown on stderr. Raises ValueError
+    for a layer or position that the network does not have.
     """
     check_choice("part", part, PARTS if not by_head else ["z"])
     check_site(Site(stack, 0, kind), run.config)

@@ -93,8 +93,8 @@ class TextBefore:
     @classmethod
     def up_to(cls, model: LoadedModel, run: Run, position: int) -> TextBefore:
         """Up to the token at `position`, for what follows it; an encoder reads the whole text and
-        says the token there. Raises ValueError for a position that the network does not read, and
-        for a network that predicts no tokens."""
+        predicts the token there. Raises ValueError for a position that the network does not read,
+        and for a network that predicts no tokens."""
         check_made_by(model, run)
         model.network.check_predicts()
         check_whole("position", position, run.trace_start, _last_read(run))
@@ -136,7 +136,7 @@ class TextBefore:
         return {"types": types.expand(n_rows, -1)}
 
     def resumed(self, run: Run, hooks: Sequence[Hook]) -> Tensor:
-        """(1, V) as `logits`, of a run without interventions: its last token alone is read anew,
+        """(1, V) as `logits`, of a run without interventions: only its last token is read again,
         with the keys and values that the run recorded. The hooks see this one row.
         """
         network, n_before = self.network, len(self.ids) - 1
@@ -172,7 +172,7 @@ class TextBefore:
 
     @property
     def largest_batch(self) -> int:
-        """Variants that are read at once."""
+        """How many variants are read at once."""
         longest = max(len(self.ids), len(self.source))
         n_weights = self.network.config.n_heads * longest**2
         n_parameters = sum(one.numel() for one in self.network.parameters())
@@ -191,7 +191,7 @@ def _last_read(run: Run) -> int:
 
 
 def in_parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """At most `size` items at a time. Raises ValueError before one if the deadline has passed."""
+    """At most `size` items at a time. Raises ValueError if the deadline has passed."""
     for start in range(0, len(items), size):
         deadline.check()
         yield items[start : start + size]

@@ -32,9 +32,9 @@ AROUND = " \n\t.,:;!?…\"'“”‘’«»()[]"  # characters that do not make 
 class WordEffect:
     """The prediction without one word, or without all its mentions.
 
-    word: as the text has it, without spaces; of all mentions without the signs around it, too.
-    places: of its tokens. probability: of the target without it; likeliest: id of the likeliest
-    token then, and `likeliest_probability`.
+    word: as it is in the text, without spaces; for all mentions, without punctuation around it too.
+    places: those of its tokens. probability: that of the target without it; likeliest: id of the
+    likeliest token then, and `likeliest_probability`.
     """
 
     word: str
@@ -46,13 +46,13 @@ class WordEffect:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WordEffects:
-    """The effect of each word on the token that follows `position` of a run's ids; of an encoder,
+    """The effect of each word on the token that follows `position` of a run's ids; for an encoder,
     on the token there.
 
-    target: id of that token, and its probability with all words. stack: whose tokens `places` are
-    of, "encoder" for the source of an encoder-decoder. masked: whether mask tokens stand in a
-    word's place; else it is left out, and the text is shorter. words: each mention alone, in the
-    order of the text. mentions: of words that occur more than once, all together.
+    target: id of that token, and its probability with all words. stack: the one whose tokens
+    `places` count, "encoder" for the source of an encoder-decoder. masked: whether mask tokens
+    stand in a word's place; else it is left out, and the text is shorter. words: each mention
+    alone, in the order of the text. mentions: of words that occur more than once, all together.
     """
 
     position: int
@@ -68,7 +68,7 @@ class WordEffects:
 class WithoutWords:
     """The prediction of a text without the tokens at some places.
 
-    logits: (V,), as of `journey`. written: ids of its greedy continuation, empty for an encoder.
+    logits: (V,), as in `journey`. written: ids of its greedy continuation, empty for an encoder.
     """
 
     logits: Tensor
@@ -96,12 +96,12 @@ def word_effects(
     model: LoadedModel, run: Run, position: int | None = None, target: int | None = None
 ) -> WordEffects:
     """Leave out each word that the network reads before it predicts, with the run's interventions;
-    of an encoder-decoder, each word of the source.
+    for an encoder-decoder, each word of the source.
 
-    A word that the predicted token goes on with stays. position: None = `model.last_read`. target:
-    None = the token that follows in the run's ids; where none does, and of an encoder, the
-    likeliest. Raises ValueError for a position that the network does not read, an unknown id, and
-    for interventions at chosen positions, which other tokens would have in a shorter text.
+    A word that the predicted token continues is kept. position: None = `model.last_read`. target:
+    None = the token that follows in the run's ids; if none does, and for an encoder, the likeliest.
+    Raises ValueError for a position that the network does not read, an unknown id, and for
+    interventions at chosen positions, which other tokens would have in a shorter text.
     """
     text = _Text.of(model, run, position)
     intact = text.logits([()])[0].softmax(dim=-1)
@@ -146,7 +146,7 @@ def without_words(
 ) -> WithoutWords:
     """The prediction without the tokens at these places, and the text that would follow.
 
-    places: of the source for an encoder-decoder. Raises ValueError for a place that the text does
+    places: in the source for an encoder-decoder. Raises ValueError for a place that the text does
     not have before the prediction, for all of them at once, and as `word_effects`.
     """
     text = _Text.of(model, run, position)

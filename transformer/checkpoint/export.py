@@ -1,4 +1,4 @@
-"""Write a model as a folder that transformers opens: the adapters, backwards."""
+"""Write a model as a folder that transformers opens: the reverse of the adapters."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Target(NamedTuple):
     """A family that is written.
 
     architecture: its class in transformers. prefix: of all names but the head's. values: its
-    config.json. names: its name of each of our modules, with {layer}. changed: converts our tensors
-    before they are renamed.
+    config.json. names: its name for each of our modules, with {layer}. changed: converts our
+    tensors before they are renamed.
     """
 
     architecture: str
@@ -51,7 +51,7 @@ def export(
     """Write a folder that AutoModelForCausalLM (a BERT: AutoModelForMaskedLM) and AutoTokenizer
     open, with the same logits and ids; returns its model_type.
 
-    Raises ValueError for a network that no family here describes; OSError if writing fails.
+    Raises ValueError for a network that none of these families describes; OSError if writing fails.
     """
     stored = {name: x.detach().cpu() for name, x in weights_of(network).items()}
     name, values = _described(config)

@@ -194,7 +194,7 @@ def _read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
 
 
 def merge_hint(folder: Path) -> str:
-    """How to make a model of a folder that holds only an adapter, such as LoRA's; else ""."""
+    """How to make a model from a folder with only an adapter, such as LoRA's; otherwise ""."""
     if not (folder / "adapter_config.json").is_file():
         return ""
     return (

@@ -23,7 +23,7 @@ PATTERNS = [
 
 
 def fetched(source: str) -> Path:
-    """The folder of hub:OWNER/NAME[@REVISION], fetched once; later starts need no network.
+    """The folder of hub:OWNER/NAME[@REVISION], fetched once; later starts need no connection.
 
     Prints size and progress on stderr while fetching. Raises CheckpointError.
     """

@@ -144,7 +144,7 @@ def _check_room(paths: Sequence[Path]) -> None:
 
 
 def memory_bytes() -> float:
-    """The memory of this machine; infinite if the system does not tell."""
+    """The memory of this machine; infinite if the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

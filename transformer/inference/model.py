@@ -120,11 +120,11 @@ class Model(LoadedModel):
     ) -> Stream:
         """Generate token by token; `settings` are Request's fields.
 
-        text: a text, or its ids with all special tokens, a list, an array or a tensor (T,).
-        messages: a conversation in its place, [{"role": "user", "content": "Hello"}], as text by
-        the model's own chat template; a last message of the assistant is continued. hooks: see
-        `model/hooks.py`; they alter every pass, after the interventions. Raises ValueError for a
-        model without a chat template.
+        text: a text, or its ids with all special tokens: a list, an array or a tensor (T,).
+        messages: a conversation instead of a text, [{"role": "user", "content": "Hello"}], turned
+        into text by the model's own chat template; if the last message is the assistant's, it is
+        continued. hooks: see `model/hooks.py`; they alter every pass, after the interventions.
+        Raises ValueError for a model without a chat template.
         """
         return self._stream(request_for(self, text, settings, messages=messages), hooks)
 
@@ -191,8 +191,7 @@ class Model(LoadedModel):
         """Generate to the end; `settings` are Request's fields.
 
         text, messages, hooks: see `stream`; several texts, as a list or a tensor (B, T), give a
-        list of runs, as `generate_batch` does. Raises ValueError for a seed of a text that draws
-        nothing.
+        list of runs, as `generate_batch` does. Raises ValueError for a seed if nothing is drawn.
         """
         if is_batch(text, messages):
             seed = settings.pop("seed", 0)
@@ -213,8 +212,8 @@ class Model(LoadedModel):
     ) -> list[Run]:
         """n runs of one text, generated at once, with seeds that count up from the request's.
 
-        text, messages: see `stream`. Raises ValueError without a temperature, as all would be the
-        same.
+        text, messages: see `stream`. Raises ValueError without a temperature, since all would be
+        the same.
         """
         n = check_whole("n", n, 1, MAX_SAMPLES)
         first = request_for(self, text, settings, messages=messages)
@@ -230,7 +229,7 @@ class Model(LoadedModel):
         hooks: Sequence[HookLike] = (),
         **settings: Unpack[Settings],
     ) -> list[Run]:
-        """Generate for several texts at once, with the same runs as one by one.
+        """Generate for several texts at once; the runs are the same as one by one.
 
         seeds: one per text; by default all use the request's seed. hooks: see `stream`. Raises
         ValueError that names the text at fault.
@@ -342,8 +341,8 @@ class Model(LoadedModel):
         """Read without generating: one text gives a Run, several give a padded Batch.
 
         texts, messages: see `stream`; also what a tokenizer returns: input_ids, with their
-        attention_mask and token_type_ids. A list of texts or a tensor (B, T) are several.
-        text_pair: the second text of a pair, for an encoder; one each for several. hooks: see
+        attention_mask and token_type_ids. A list of texts or a tensor (B, T) means several.
+        text_pair: the second text of a pair, for an encoder; a list for several. hooks: see
         `model/hooks.py`; they come after the interventions. source_language, target_language: see
         `Request`. Raises ValueError for interventions on parts that the network lacks.
         """
@@ -444,7 +443,7 @@ class Model(LoadedModel):
         return rows
 
     def check_translator(self) -> None:
-        """Raise ValueError unless it is an encoder-decoder."""
+        """Raise ValueError unless the model is an encoder-decoder."""
         if self.config.family != "encoder-decoder":
             raise ValueError(
                 f"translating needs an encoder-decoder; {self.name} is {self.config.family}"
@@ -468,9 +467,9 @@ def _check_no_hooks(hooks: Sequence[HookLike]) -> None:
 
 
 def device_of(device: str | torch.device) -> torch.device:
-    """The device of a name; "auto" is a GPU if there is one.
+    """The device that a name stands for; "auto" is a GPU if there is one.
 
-    Raises ValueError, listing the devices, for one that this machine lacks.
+    Raises ValueError that lists the devices if this machine lacks it.
     """
     n_gpus = torch.cuda.device_count()
     if device == "auto":
@@ -496,9 +495,9 @@ def load(
     Llama, Mistral, Qwen, Gemma, BERT, Marian), or hub:OWNER/NAME[@REVISION].
 
     engine: what generates one text at a time, one of "auto", "compiled" and "network" (see
-    `inference/engines/`). max_len: tokens that another project's network reads at once, where
-    it would read more. dtype: of the weights, one of DTYPES; "auto" = as they are stored. The
-    network computes in float32, of "float64" in that. Raises CheckpointError (a ValueError) for an
+    `inference/engines/`). max_len: tokens that another project's network reads at once, if it could
+    read more. dtype: of the weights, one of DTYPES; "auto" = as they are stored. The network
+    computes in float32, but with "float64" in that. Raises CheckpointError (a ValueError) for an
     unknown name or a damaged folder, ValueError for an unknown device, engine or dtype.
     """
     if not isinstance(name_or_folder, str | Path):
@@ -539,7 +538,7 @@ def from_transformers(
 
 
 def _dtype_of(dtype: str | torch.dtype) -> torch.dtype | None:
-    """The type of a name; None for "auto". Raises ValueError, listing them, for another."""
+    """The type with this name; None for "auto". Raises ValueError that lists the names."""
     name = str(dtype).removeprefix("torch.")
     check_choice("dtype", name, DTYPES)
     return None if name == AUTO else getattr(torch, name)

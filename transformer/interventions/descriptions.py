@@ -116,7 +116,7 @@ class Add:
         object.__setattr__(self, "vector", _numbers("vector", self.vector))
 
     def check(self, config: ModelConfig) -> None:
-        """Raise ValueError unless the network has the layer, and the vector its size."""
+        """Raise ValueError unless the network has the layer, and the vector is of its size."""
         check_site(Site(self.stack, self.layer, "self"), config)
         if torch.as_tensor(self.vector).shape != (config.d_model,):
             raise ValueError(
@@ -134,7 +134,7 @@ class EditMask:
 
     layer None: every layer. without: "causal", "padding". allow, forbid: (query, key) positions;
     None means all, so (3, None) is a row and (None, 0) a column. A row with nothing allowed gives
-    all keys equal weight. Padding is never allowed, but by without=["padding"].
+    all keys equal weight. Padding is never allowed, except by without=["padding"].
     """
 
     type: ClassVar[str] = "mask"
@@ -202,8 +202,8 @@ class Patch:
     """Activations of another run instead of this one's, at chosen positions.
 
     text: the other run's text (in an encoder-decoder its source; the other decoder reads the same
-    tokens as this one). values: the activations themselves in its place, a row for each position:
-    (P, C), or for part "z" (P, H, D), or (P, D) that all chosen heads get.
+    tokens as this one). values: the activations themselves instead of a text, a row for each
+    position: (P, C), or for part "z" (P, H, D), or (P, D) that all chosen heads get.
     part: one of PARTS, see `model/hooks.py`: "resid_post", the residual stream after the layer;
     "z", heads' outputs; "mlp_out", the feed-forward's output. heads None: all.
     """
@@ -247,8 +247,8 @@ class Patch:
         return Site(self.stack, self.layer, self.kind)
 
     def check(self, config: ModelConfig) -> None:
-        """Raise ValueError unless the network has the site and heads, and values their sizes; the
-        text is checked later."""
+        """Raise ValueError unless the network has the site and heads, and values are of their
+        sizes; the text is checked later."""
         check_site(self.site, config)
         check_heads(self.heads or (), config)
         if self.values is None:
@@ -289,7 +289,7 @@ def interventions_of(values: Any) -> tuple[Intervention, ...]:
 
 
 def check_all(interventions: Sequence[Intervention], config: ModelConfig) -> None:
-    """Raise ValueError unless the network can do all of them."""
+    """Raise ValueError unless the network supports all of them."""
     for intervention in interventions:
         intervention.check(config)
 

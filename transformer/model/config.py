@@ -29,7 +29,7 @@ class ModelConfig:
     encoder-decoder with ``n_layers=6`` has six encoder and six decoder layers, unless
     ``target_n_layers`` differs.
 
-    Raises ValueError, saying what was got and what is allowed, for unknown or impossible values.
+    Raises ValueError, saying what it got and what is allowed, for unknown or impossible values.
     """
 
     family: str = "decoder"
@@ -130,7 +130,7 @@ class ModelConfig:
 
     @property
     def score_size(self) -> float:
-        """Scores are divided by its root: the head's size, unless the network differs."""
+        """Scores are divided by its square root: the head's size, unless the network differs."""
         if self.score_scale is not None:
             return self.score_scale**-2
         return self.d_model if self.score_divisor == "d_model" else self.d_head

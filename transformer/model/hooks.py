@@ -191,7 +191,7 @@ class OwnHook:
     """A caller's hook, with checks of what it returns. points: those at which it is called; None:
     all.
 
-    has_changed: whether it has changed a value, in place or by another that it returned.
+    has_changed: whether it has changed a value, in place or by returning another.
     """
 
     def __init__(self, function: Callable[..., Any], points: Collection[Point] | None) -> None:

@@ -123,8 +123,8 @@ class Trace:
         return list(self.records)
 
     def find(self, site: SiteLike) -> Site:
-        """The recorded site of a name. A layer's number, with a stack or of the last one, is its
-        self-attention. Raises ValueError that lists the recorded ones."""
+        """The recorded site with this name. A layer's number, with a stack or in the last one,
+        means its self-attention. Raises ValueError that lists the recorded ones."""
         parts: Any = site
         if is_whole(site) and self.records:
             parts = (self.sites[-1].stack, site)

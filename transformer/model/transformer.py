@@ -177,7 +177,7 @@ class EncoderDecoder(Transformer):
         tgt_is_text: Tensor | None = None,
         smoothing: float = 0.0,
     ) -> Tensor:
-        """Mean loss of target (B, Tt) but its first token, the start, in nats per token.
+        """Mean loss of target (B, Tt) without its first token, the start, in nats per token.
 
         src_is_text, tgt_is_text: see `decode`; padding does not count. smoothing: see `mean_nats`.
         """

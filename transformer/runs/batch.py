@@ -30,10 +30,9 @@ class Batch(Drawable):
     ids, labels, padding: (B, T) int64, B rows of T labels, (B, T) bool (True = a token, no
     padding), of an encoder-decoder's encoder or of the only stack. target_*: those of an
     encoder-decoder's decoder. token_types: (B, T) int64, an encoder's; None where all are 0.
-    outputs: the translations, if there are any. request: with what all of them were read, as for
-    the first text; stopped: as of a Run.
-    trace: (B, H, Tq, Tk) records with the combined masks that were used. special_ids,
-    position_matrices, logits, weights, altered_by: as of a Run.
+    outputs: the translations, if there are any. request: how all of them were read, as a request
+    for the first text; stopped: as in a Run. trace: (B, H, Tq, Tk) records with the combined masks
+    that were used. special_ids, position_matrices, logits, weights, altered_by: as in a Run.
     A row, `batch[0]` or `batch[-1]`, is the run of that text alone, without the padding; a slice is
     a list of such runs.
     """
@@ -106,8 +105,8 @@ class Batch(Drawable):
 
     @property
     def hidden_states(self) -> tuple[Tensor, ...]:
-        """The last stack's residual stream, (B, T, C), as of a Run; at padding, see `is_token`, it
-        means nothing."""
+        """The last stack's residual stream, (B, T, C), as in a Run; at padding, see `is_token`, its
+        numbers mean nothing."""
         return tuple(self.trace.residuals[self.trace.sites[-1].stack])
 
     @overload
@@ -116,8 +115,8 @@ class Batch(Drawable):
     def __getitem__(self, row: slice) -> list[Run]: ...
     def __getitem__(self, row: int | slice) -> Run | list[Run]:
         """One of its texts as the run of that text alone, without the padding; with it where the
-        network read padding as text. Negative rows count from the end. Raises ValueError for no
-        such row."""
+        network read padding as text. Negative rows count from the end. Raises ValueError for a row
+        that is not there."""
         n_texts = len(self.texts)
         if isinstance(row, slice):
             return [self[each] for each in range(*row.indices(n_texts))]
@@ -209,7 +208,7 @@ def _span(is_token: Tensor) -> slice:
 
 
 def read_batch(place: PathOrFile) -> Batch:
-    """The batch of an NPZ. Raises OSError if it cannot be read, ValueError if it holds no batch."""
+    """The batch in an NPZ. Raises OSError if it cannot be read, ValueError if it holds no batch."""
     values, tensors = archive.read_npz(place, OF_BATCH, archive.BATCH_SCHEMA, _TENSORS)
     with archive.whole():
         return Batch(

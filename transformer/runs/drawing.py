@@ -66,7 +66,7 @@ class Drawable:
         stage: "scores" before the mask, "masked" scores, or "weights" after the softmax.
         scale: how weights become colours, "linear", "sqrt" or "log".
         range_: colours span "fixed", 0 to 1, or "own", 0 to this head's largest weight.
-        row: which text of a Batch. Of more than MAX_CELLS tokens, each cell is the largest of a
+        row: which text of a Batch. With more than MAX_CELLS tokens, each cell is the largest of a
         square of them.
         Raises ValueError, listing what is allowed, for any other value.
         """
@@ -129,10 +129,10 @@ class Drawable:
         write(self, Path(path))
 
     def embed(self: Any, height: int = 600, theme: Literal["light", "dark"] | None = None) -> str:
-        """The page of `to_html` as HTML for another page, in a frame that can reach nothing of it:
+        """The page of `to_html` as HTML for another page, in a frame that cannot reach it:
         `gr.HTML(run.embed(height=600))`, or Streamlit's `components.html(run.embed(), height=620)`.
 
-        height: px. theme: None = light or dark as the visitor's system is. Raises ValueError for a
+        height: px. theme: None = light or dark like the visitor's system. Raises ValueError for a
         height outside of 100 to 10,000, and for another theme.
         """
         from transformer.views.export.notebook import embedded

@@ -39,12 +39,12 @@ def from_attention(
     """Turn attention weights from any tool into a Run or Batch to draw, measure and save.
 
     weights: (L, H, T, T) for one text, (L, B, H, T, T) for several, after softmax: a NumPy array, a
-    tensor, or a sequence with an array for each layer, (H, T, T) or (B, H, T, T), as the
+    tensor, or a sequence with an array for each layer, (H, T, T) or (B, H, T, T), like the
     `attentions` of Hugging Face's transformers. Those of its `generate` are joined, for one text
     without beams; they cover all tokens but the last, which the network never read.
-    tokens: a list of strings, for several texts one list each; shorter ones are padded on the
+    tokens: a list of strings, or for several texts one list each; shorter ones are padded on the
     right.
-    Of an encoder-decoder: weights are the decoder's self-attention; `encoder` and `cross` (Tq
+    For an encoder-decoder: weights are the decoder's self-attention; `encoder` and `cross` (Tq
     target by Tk source) need source_tokens; each may be None.
     causal: whether later tokens were hidden; None = if all weights above the diagonal are 0.
 

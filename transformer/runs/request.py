@@ -83,15 +83,15 @@ class Request:
     sampled, at temperature 1 unless given. Two beams or more: a beam search, which does not sample;
     a hypothesis' score is divided by its length to the power of length_penalty.
 
-    repetition_penalty: a token that the text already has is less likely: its logit is divided by
-    this, or multiplied if it is negative. stop: texts that end the generation once it has written
-    one of them. source_language, target_language: of a translator with several, names among
-    `model.tokenizer.languages`; None = as its files say. forced_tokens: ids of the first new
+    repetition_penalty: makes tokens that the text already has less likely: their logits are divided
+    by it, or multiplied if they are negative. stop: texts that end the generation once it has
+    written one of them. source_language, target_language: for a translator with several, names
+    among `model.tokenizer.languages`; None = as its files say. forced_tokens: ids of the first new
     tokens, whatever the network predicts; max_new_tokens counts them. interventions: applied to the
-    network for this run, as objects or as plain values. A beam search takes none of these but
-    languages. input_ids: what is read in place of the text, which then only says it to people: with
-    all special tokens, of an encoder-decoder the source's. token_type_ids: of an encoder, a number
-    for each of them. Raises ValueError naming the allowed values.
+    network for this run, as objects or as plain values. Of these a beam search takes only the
+    languages. input_ids: read in place of the text, which is then only for people: with all special
+    tokens; for an encoder-decoder, the source's. token_type_ids: for an encoder, a number for each
+    of them. Raises ValueError naming the allowed values.
     """
 
     text: str = dataclasses.field(kw_only=False)
@@ -175,7 +175,7 @@ class Request:
 
 
 def method_words(request: Request, *, brief: bool = False) -> str:
-    """How tokens are chosen, in words. brief: as few as distinguish two runs, with the seed."""
+    """How tokens are chosen, in words. brief: only those that tell two runs apart, and the seed."""
     if request.beams > 1:
         words = say("beam search with {beams} beams", beams=request.beams)
         if request.length_penalty == 1:
@@ -246,7 +246,7 @@ def request_to_dict(request: Request, *, defaults: bool = True) -> dict[str, Any
 def request_from_dict(values: Mapping[str, Any]) -> Request:
     """The inverse of `request_to_dict`.
 
-    Raises ValueError for a wrong value, and for an unknown setting one that lists them.
+    Raises ValueError for a wrong value, and one that lists the settings for an unknown one.
     """
     known = [field.name for field in fields(Request) if field.name != "text"]
     for name in values.keys() - {"text", *known}:

@@ -63,16 +63,16 @@ class Run(DrawableRun):
     "time" (a server's limit was reached), "read" (nothing generated), or "given" (attention from
     another tool).
     candidate_labels: labels of all candidates of steps and layers, by id.
-    surprisal: of each traced token: -log2 of its predicted probability; None for the first, which
+    surprisal: for each traced token, -log2 of its predicted probability; None for the first, which
     nothing predicted, and for all of an encoder's.
     lens: each layer's prediction at each traced token. Both need the network: None until
     `analysis.with_lens` has computed them.
-    search: of a beam search; ids, text and steps are those of its best hypothesis.
+    search: the beam search, if it was one; ids, text and steps are those of its best hypothesis.
     engine: "compiled" or "network", which generated and traced it; None if not known.
     read_as: the text after cleaning of quotes and spaces; None if it did not change.
     warnings: sentences on parts of the text that the model never learned to read, and on names of
     special tokens in it.
-    logits: what the head says at each token, (1, T, V), of `Model.trace` alone; no file has them.
+    logits: the head's output at each token, (1, T, V); only in runs of `Model.trace`, not in files.
     weights: a short name of the network's weights, see `inference.engines.changes.digest`; None if
     not known. altered_by: what altered the network and is not in the request, so that no analysis
     can read the text again as it was read: the caller's own hooks, or padding read as text.
@@ -135,8 +135,8 @@ class Run(DrawableRun):
 
     @property
     def hidden_states(self) -> tuple[Tensor, ...]:
-        """The last stack's residual stream, (1, T, C), before its first layer and after each, as
-        in transformers; but the last is not normalised yet."""
+        """The last stack's residual stream, (1, T, C), before its first layer and after each, as in
+        transformers, except that the last is not normalised yet."""
         return tuple(self.trace.residuals[self._last_stack])
 
     @property
@@ -193,7 +193,7 @@ class Run(DrawableRun):
         archive.write_npz(place, OF_RUN, self.values(), self.arrays())
 
     def npz_bytes(self) -> int:
-        """Bytes of the arrays before compression, without making them: to weigh before writing."""
+        """The size of the arrays before compression, in bytes, without making them."""
         n_heads, size = self.config.n_heads, self.config.d_head
         total = 0 if self.lens is None else self.lens.ids.nbytes + self.lens.probabilities.nbytes
         for stack, kind in self.trace.kinds():
@@ -206,7 +206,7 @@ class Run(DrawableRun):
         return total + sum(x.nbytes for layers in self.trace.residuals.values() for x in layers)
 
     def arrays(self, of_site: Sequence[str] = archive.IN_NPZ) -> Arrays:
-        """The run's arrays by name: `archive.trace_arrays` without the batch axis; besides them
+        """The run's arrays by name: `archive.trace_arrays` without the batch axis, and
         `position_matrix/STACK` (max_len, C), `lens/ids`, `lens/probabilities`, `ids`, `source_ids`.
         """
         arrays: Arrays = {"ids": np.array(self.ids, dtype=np.int64)}
@@ -240,12 +240,12 @@ class Run(DrawableRun):
 
 
 def from_json(text: str) -> Run:
-    """The run of a JSON text. Raises ValueError for one of another format or without its parts."""
+    """The run in a JSON text. Raises ValueError for another format, or if parts are missing."""
     return _read(*archive.from_json(text))
 
 
 def read_npz(place: PathOrFile) -> Run:
-    """The run of an NPZ. Raises OSError if it cannot be read, ValueError if it holds no run."""
+    """The run in an NPZ. Raises OSError if it cannot be read, ValueError if it holds no run."""
     return _read(*archive.read_npz(place, OF_RUN))
 
 

@@ -51,8 +51,8 @@ class Tokenizer:
     A special token's name in a text is ordinary text: only the program adds the special ids
     `padding_id`, `start_id` and `end_id`.
 
-    chat_template: how a chat model reads conversations; None for another. reads_sources: whether it
-    is of an encoder-decoder.
+    chat_template: how a chat model reads conversations; None for other models. reads_sources:
+    whether it belongs to an encoder-decoder.
     """
 
     chat_template: ChatTemplate | None = None
@@ -193,8 +193,8 @@ class Tokenizer:
         return {"input_ids": ids, "attention_mask": [1] * len(ids), **types}
 
     def encode_chat(self, text: str) -> list[int]:
-        """Ids of the text of a conversation, in which names of special tokens are these tokens.
-        Raises ValueError for a tokenizer that cannot read them."""
+        """Ids of the text of a conversation, in which names of special tokens are read as these
+        tokens. Raises ValueError for a tokenizer that cannot read them."""
         raise ValueError(
             f"conversations are not read by a tokenizer of {self.kind}; needed: a tokenizer.json, "
             "which transformers writes: AutoTokenizer.from_pretrained(...).save_pretrained(...)"
@@ -271,7 +271,7 @@ class Tokenizer:
 
     @property
     def forced_end(self) -> int | None:
-        """The id that a text of the most new tokens ends with, whatever the network predicts."""
+        """The id that ends a text of the largest length, whatever the network predicts."""
         return None
 
     def whole(self, ids: Iterable[int]) -> bytes:
@@ -279,7 +279,7 @@ class Tokenizer:
         return self.to_bytes(ids)
 
     def added(self, before: Sequence[int], ids: Sequence[int]) -> bytes:
-        """The bytes that more ids add to the text of those before."""
+        """The bytes that more ids add to the text of the ids before them."""
         return self.to_bytes(ids)
 
     def token_bytes(self, index: int) -> bytes:
@@ -292,7 +292,7 @@ class Tokenizer:
         return "".join(one for one in text if one not in missing) if missing else text
 
     def readable(self, text: str) -> str:
-        """A text without its unknown characters; a known one if only space is left."""
+        """A text without its unknown characters; a known character if only space is left."""
         kept = self.without_unknown(text)
         letters = (name for name in sorted(self._known.difference(SPECIALS)) if name.strip())
         return kept if kept.strip() else next(letters, kept)
@@ -309,12 +309,12 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         """Text of ids. Bytes that end in the middle of a character become U+FFFD. Raises ValueError
-        for others than the tokenizer has."""
+        for ids that the tokenizer does not have."""
         return self.to_bytes(self.checked(ids)).decode("utf-8", errors="replace")
 
     def checked(self, ids: Iterable[int]) -> list[int]:
-        """A list of these ids: a list, an array or a tensor (T,). Raises ValueError for others than
-        the tokenizer has."""
+        """A list of these ids: a list, an array or a tensor (T,). Raises ValueError for ids that
+        the tokenizer does not have."""
         listed = ids.tolist() if hasattr(ids, "tolist") else ids
         listed = list(listed) if isinstance(listed, Iterable) else [listed]
         last = self.vocab_size - 1
@@ -345,7 +345,7 @@ class Tokenizer:
         return {}
 
     def _check_texts(self) -> None:
-        """Raise ValueError unless a few hard texts survive encoding and decoding."""
+        """Raise ValueError unless a few difficult texts survive encoding and decoding."""
         for text in () if self._known else HARD:
             if self.to_bytes(self.encode(text)) != text.encode():
                 raise ValueError(f"the ids of {shortened(text)} decode to another text")

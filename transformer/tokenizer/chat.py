@@ -31,9 +31,9 @@ class ChatTemplate:
     def render(self, messages: Sequence[Message]) -> str:
         """The conversation as text, up to where the model is to write.
 
-        A last message of the assistant is to be continued; else the model's turn is begun. Raises
-        ValueError for messages that are none, and in the template's own words for those that it
-        refuses.
+        If the last message is the assistant's, it is to be continued; otherwise the model's turn
+        begins. Raises ValueError for values that are not messages, and in the template's own words
+        for those that it refuses.
         """
         from jinja2 import TemplateError
 

@@ -122,7 +122,7 @@ class TheirTokenizer(Tokenizer):
 
     @property
     def forced_end(self) -> int | None:
-        """The id that a text of the most new tokens ends with, whatever the network predicts."""
+        """The id that ends a text of the largest length, whatever the network predicts."""
         return self.ids.forced_end
 
     def label(self, index: int) -> str:
@@ -136,7 +136,7 @@ class TheirTokenizer(Tokenizer):
         return self.to_bytes(ids).removeprefix(b" ")
 
     def added(self, before: Sequence[int], ids: Sequence[int]) -> bytes:
-        """The bytes that more ids add to the text of those before."""
+        """The bytes that more ids add to the text of the ids before them."""
         return self.to_bytes(ids) if any(map(self.token_bytes, before)) else self.whole(ids)
 
     def decode(self, ids: Iterable[int]) -> str:

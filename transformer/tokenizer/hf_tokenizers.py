@@ -99,7 +99,8 @@ class FastTokenizer(TheirTokenizer):
         )  # fmt: skip
 
     def encode_chat(self, text: str) -> list[int]:
-        """Ids of the text of a conversation, in which names of special tokens are these tokens."""
+        """Ids of the text of a conversation, in which names of special tokens are read as these
+        tokens."""
         with panics_said():
             return list(self._reading_specials.encode(text, add_special_tokens=False).ids)
 
@@ -140,7 +141,7 @@ class FastTokenizer(TheirTokenizer):
         return first + self.to_bytes(kept[1:-1]) + last
 
     def added(self, before: Sequence[int], ids: Sequence[int]) -> bytes:
-        """The bytes that more ids add to the text of those before."""
+        """The bytes that more ids add to the text of the ids before them."""
         if "ByteLevel" in self._decoder:  # the same bytes at each place
             return self.to_bytes(ids)
         last = next((index for index in reversed(before) if self._is_text(index)), None)

@@ -41,7 +41,7 @@ Answer = dict[str, Any]  # plain values, figures and arrays
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Picture:
-    """A figure of a run, numbers of it, or both.
+    """A figure of a run, its numbers, or both.
 
     figure: the pure function behind it, for Python; None where there are only numbers. answer: (its
     subject, **parameters) -> Answer, what the page and programs get; by default {"figure":
@@ -96,8 +96,8 @@ class Picture:
 class View:
     """A part of the page: one question, with its pictures.
 
-    tab: its tab, e.g. "Prediction"; a new name makes a new tab. order: of the tab's views; tabs are
-    in the order of their first view. folded: closed until the visitor opens it by its title.
+    tab: its tab, e.g. "Prediction"; a new name makes a new tab. order: of the tab's views; tabs
+    come in the order of their first view. folded: closed until the visitor opens it by its title.
     predicts: it needs a head that predicts tokens; without one the page says so instead.
     parameters: of its controls, besides its pictures' parameters. folder: where it was found.
     """
@@ -151,7 +151,7 @@ def view(
     """Declare the view of the decorated function: one picture, as `picture` declares it.
 
     Its name is the picture's, its title the first line of the docstring, its help what follows.
-    figure: as of `picture`. more: other fields of `View`.
+    figure: as in `picture`. more: other fields of `View`.
     """
 
     def declare(function: Function) -> Function:

@@ -4,7 +4,7 @@
 
 summary.py: the numbers, which may be merged in any order. reading.py: those of one text. parts.py:
 a corpus in parts, each worked on by itself, by processes here; with_ray.py: by a cluster.
-dossier.py: what was found of each head, as plain values.
+dossier.py: what was found about each head, as plain values.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def over_texts(
 
     Each part's summary is written to `folder` when it is done, and read from there if it is there:
     an interrupted run can be continued, also by other workers. Only the current parts are in
-    memory. texts: opens them anew, from the first on. n_texts: of the first; None for all. part:
-    the texts of one. ray: the address of a Ray cluster, see `by_ray`; None for processes of this
-    machine. told(n): n more texts are done. progress: whether a bar is shown on stderr. Of no
-    text the summary is `Summary.nothing()`.
+    memory. texts: opens them anew, from the first on. n_texts: how many to read, from the first on;
+    None = all. part: the texts of a part. ray: the address of a Ray cluster, see `by_ray`; None for
+    processes of this machine. told(n): n more texts are done. progress: whether a bar is shown on
+    stderr. Without any text the summary is `Summary.nothing()`.
     """
     corpus = Corpus(model=name, texts=texts, n_texts=n_texts, n_ablated=n_ablated, part=part)
     folder.mkdir(parents=True, exist_ok=True)

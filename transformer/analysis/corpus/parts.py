@@ -1,5 +1,5 @@
-"""A corpus in parts, each read by one process: this one, or several of this machine. Its summary is
-kept on the disk."""
+"""A corpus in parts, each read by one process: this one, or one of several on this machine. Its
+summary is kept on disk."""
 
 from __future__ import annotations
 
@@ -55,8 +55,9 @@ class Part:
 class Corpus:
     """The texts to read, and the model.
 
-    model: its name. texts: opens the texts anew, from the first on; it may be pickled. n_texts: of
-    the first; None for all. n_ablated: see `Part`. part: the texts of a part.
+    model: its name. texts: opens the texts anew, from the first on; it may be pickled. n_texts: how
+    many to read, from the first on; None = all. n_ablated: see `Part`. part: how many texts a part
+    has.
     """
 
     model: str

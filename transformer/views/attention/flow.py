@@ -61,7 +61,7 @@ def attention_flow(
 ) -> go.Figure:
     """Many heads combined as one heatmap, see `flow_weights`; meta holds the labels and `which`.
 
-    scale, range_, row, hover: as of `attention_heatmap`. Errors as `flow_weights`.
+    scale, range_, row, hover: as in `attention_heatmap`. Errors as in `flow_weights`.
     """
     shown = flow_weights(run, stack, which, kind, layer, row).astype(np.float32)
     check_choice("scale", scale, SCALES)

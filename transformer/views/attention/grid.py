@@ -25,8 +25,8 @@ from transformer.views.parameters import KIND, STACK
 def head_grid(run: Run | Batch, stack: str, kind: str, *, row: int = 0) -> go.Figure:
     """Every head's weights side by side in one picture, coloured by the square root.
 
-    One indexed PNG holds all the cells (a trace a head would take seconds to draw); a see-through
-    cell over each small picture answers the pointer with its layer and head.
+    One indexed PNG holds all the cells (a trace for each head would take seconds to draw); a
+    see-through cell over each small picture answers the pointer with its layer and head.
     Raises ValueError, listing what there is, for an unknown stack, kind or row.
     """
     small = atlas(run, stack, kind, row)

@@ -96,13 +96,13 @@ def attention_heatmap(
     """One head (or "mean") of one sentence; row: which sentence of a Batch.
 
     stage: "scores" (before the mask, every cell), "masked" (the same, forbidden cells left out) or
-    "weights" (after the softmax; 0 of a head that is switched off, as its title then says).
+    "weights" (after the softmax; 0 for a head that is switched off, as its title then says).
     Forbidden cells are NaN: the page's background shows through, hatched.
     scale: how weights become colours, "linear", "sqrt" or "log" (from LOG_FLOOR up); `z` is the
     number that is coloured, `customdata` keeps the weight itself.
     range_: the weights that the colours span: "fixed", from 0 to 1, so that heads can be compared,
     or "own", from 0 to this head's own largest weight.
-    most: cells on a side; of a longer text each cell is the largest of a square of them.
+    most: cells on a side; for a longer text, each cell is the largest of a square of them.
     Raises ValueError, listing what is allowed, for an unknown site, head, stage, scale, range_ or
     row.
     """
@@ -261,7 +261,7 @@ def answer_heatmap(
     draws it at any stage and scale.
 
     numbers: the mask and the scores, or the queries and keys of which the scores are made, where
-    these are many fewer; the weights follow from them, but of a head that is switched off.
+    these are many fewer; the weights follow from them, except for a head that is switched off.
     """
     if not numbers:
         figure = attention_heatmap(

@@ -315,7 +315,7 @@ def alignment_weights(
     run: Run | Batch, layer: Head, head: Head, *, row: int = 0, by: str = "written"
 ) -> NDArray[np.float32]:
     """(Tt, Ts), without padding: the weights with which each target token reads, NaN where no query
-    is its own; 0 of heads that are switched off. Arguments and errors as of `alignment`."""
+    is its own; 0 for heads that are switched off. Arguments and errors as in `alignment`."""
     check_choice("by", by, _BY)
     sites = sites_of(run, "decoder", "cross")
     check_head(layer, len(sites), "layer")

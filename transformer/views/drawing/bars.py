@@ -1,4 +1,4 @@
-"""Pairs of horizontal bars, a pair a token: what the pictures of probabilities share."""
+"""Pairs of horizontal bars, one pair per token: what the pictures of probabilities share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def paired_bars(
     here: int | None = None,
     meta: dict[str, Any],
 ) -> go.Figure:
-    """A pair of bars a token, the first on top; x is the probability, y the token's place.
+    """A pair of bars per token, the first on top; x is the probability, y the token's place.
 
     ids: of the tokens; the one whose id is `here` has an arrow before its label. meta: more than
     the labels, which it holds as plain text.

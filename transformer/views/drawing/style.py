@@ -132,7 +132,7 @@ def bound_of(values: NDArray[Any], least: float = 1.0) -> float:
 
 
 def escape(text: str) -> str:
-    """Text that Plotly shows as it is: &, < and > no longer start an entity or a tag."""
+    """Text that Plotly shows unchanged: &, < and > no longer start an entity or a tag."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -232,7 +232,8 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
     """An axis with a title; `more` adds to it.
 
     Plotly measures every label once for each label to find those that stick out of the picture:
-    with a hundred of them that takes longer than all else of a draw. Here there is room for all.
+    with a hundred of them that takes longer than everything else in a drawing. Here there is room
+    for all.
     """
     common = {
         "title": {"text": title, "standoff": 10},

@@ -1,4 +1,5 @@
-"""JavaScript modules as one text: a page without a server can fetch none, another begins sooner.
+"""JavaScript modules as one text: a page without a server cannot fetch any, and any other page
+starts sooner.
 
 The modules stay what they are: each becomes a function that is called once and gives back what the
 module exports, so that names of one do not meet those of another.

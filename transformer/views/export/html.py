@@ -73,8 +73,8 @@ def write(item: Run | Batch, path: Path) -> None:
 def page(item: Run | Batch, site: str = "", head: int = 0) -> str:
     """The whole page as text; of a batch it shows the text that is chosen.
 
-    site, head: the head that it opens on; by default the first. Raises ValueError for a site or
-    head that the run has not.
+    site, head: the head that it opens with; by default the first. Raises ValueError for a site or
+    head that the run does not have.
     """
     pack, runs = Pack(), [item] if isinstance(item, Run) else list(item)
     views = _views_of(runs)

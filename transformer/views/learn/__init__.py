@@ -32,7 +32,7 @@ def learning_curves(
     """Loss (nats a token) of each step above; below, of the measured steps, shares from 0 to 1.
 
     losses: from step 1 on; at most MOST are drawn. score: another share next to the accuracy,
-    called score_name. total: steps of the whole training; at: the one looked at.
+    called score_name. total: steps of the whole training run; at: the step that is looked at.
     """
     colours, stride = style.LIGHT, max(1, -(-len(losses) // MOST))
     steps = range(1, len(losses) + 1, stride)

@@ -1,4 +1,4 @@
-"""The mask that an attention used, to be edited cell by cell and run again with."""
+"""The mask that an attention used, to be edited cell by cell for another run."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def sampling(chosen: HeadAtQuery) -> Topic:
 
 
 def _drawn_from(settings: Sampling, z: str) -> tuple[list[str], Code]:
-    """The formula and the code of temperature, filters and draw, in the order of their acting.
+    """The formula and the code of temperature, filters and draw, in the order in which they act.
 
     z: the logits that they act on, with their part.
     """

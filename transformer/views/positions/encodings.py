@@ -140,7 +140,7 @@ def line_figure(
     xaxis: dict[str, Any],
     **more: Any,
 ) -> go.Figure:
-    """Values over 0, 1, ... as lines, each by its name with Plotly's look of it."""
+    """Values over 0, 1, ... as lines, by name, each with the look that Plotly gives it."""
     traces = [
         go.Scatter(
             x=np.arange(len(values), dtype=np.int32),

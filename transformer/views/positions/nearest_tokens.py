@@ -17,7 +17,7 @@ from transformer.views.parameters import Int
 
 
 def nearest_tokens(run: Run, found: NearestTokens) -> go.Figure:
-    """Bars, one a token, as long as its cosine: the chosen token's own, then the nearest."""
+    """Bars, one per token, as long as its cosine: the chosen token's own, then the nearest."""
     names = [f"<b>{style.label(found.label)}</b>", *map(style.label, found.labels)]
     cosines = [1.0, *found.cosines]
     colours = [style.LIGHT.muted, *[style.LIGHT.accent] * len(found.labels)]
@@ -52,8 +52,8 @@ def answer_nearest_tokens(
     *,
     position: Annotated[int | None, Int(title="Token", use="selection")] = None,
 ) -> Answer:
-    """The nearest tokens and their cosines. position: of a token of the text; None: the last that
-    was given."""
+    """The nearest tokens and their cosines. position: that of a token of the text; None: the last
+    that was given."""
     place = item.n_prompt - 1 if position is None else position
     found = nearest_of(models.model(item.model), item, place)
     return {

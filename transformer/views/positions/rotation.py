@@ -2,7 +2,8 @@
 
 A sine and a cosine of one frequency turn as one hand of a clock: k steps on are a rotation by k
 times the frequency, from wherever one starts. So for sinusoidal positions one matrix moves every
-position by k. A learned matrix promises nothing; the best such matrix is fitted and its error told.
+position by k. A learned matrix guarantees nothing; the best such map is fitted and its error
+reported.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def position_shift(
 ) -> go.Figure:
     """The map from PE(pos) to PE(pos + k), from dimension (column) to dimension (row).
 
-    shown: open on so many of the first dimensions, by default on all; z is always the whole
+    shown: opens on this many of the first dimensions, by default on all; z is always the whole
     matrix. Raises ValueError as `shift` does.
     """
     found = shift(run, k, stack)

@@ -83,7 +83,7 @@ def _search_of(run: Run) -> Search:
 
 
 def beam_tree(run: Run) -> go.Figure:
-    """What a beam search weighed: a column a step, the likeliest on top, and a line from each
+    """What a beam search weighed: one column per step, the likeliest on top, and a line from each
     hypothesis to its extensions. The way to the best hypothesis is drawn thick.
 
     x is the step, y the rank by score (the sum of log-probabilities); x = -1 is the start. The best

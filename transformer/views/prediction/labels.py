@@ -16,7 +16,7 @@ _ROOM = 1.3  # times the longest bar, for the number behind it
 
 
 def labels(run: Run, found: LabelScores) -> go.Figure:
-    """Bars, one a label, for a text; a heatmap of labels by tokens for a classifier of tokens."""
+    """Bars, one per label, for a text; a heatmap of labels by tokens for a classifier of tokens."""
     title = say("probability") if found.are_probabilities else say("score")
     names = [style.label(name) for name in found.labels]
     if found.scores.dim() == 1:
