@@ -82,7 +82,7 @@ def _held(
 
 
 def _solved(service: Service, step: Step, context: GradingContext) -> GradingContext:
-    """The run that the solution of a step shows; of a training, its last network's example."""
+    """The run that the solution of a step shows; of a training run, its last network's example."""
     solution = step.solution
     if not solution:
         raise ValueError("it needs a solution: a state of the page that answers it")
@@ -109,7 +109,7 @@ SMALL = 12  # numbers up to this one may count what the reader sees
 
 
 def _check_numbers(service: Service, step: Step, context: GradingContext) -> None:
-    """Raise ValueError unless each number in a step's text is measured, and so large."""
+    """Raise ValueError unless each number in a step's text is measured, and is right."""
     texts = step.texts.values()
     text = " ".join(one if isinstance(one, str) else " ".join(one) for one in texts)
     for one in step.measured:

@@ -36,7 +36,7 @@ def stack_name(stack: str) -> str:
 
 
 def depth_in_words(first: int, last: int) -> str:
-    """ "6 layers"; where the first and the last stack have other numbers "12 + 6 layers"."""
+    """ "6 layers"; if the first and the last stack have different numbers, "12 + 6 layers"."""
     if first == last:
         return say_n("{n} layer", "{n} layers", first)
     return say_n("{first} + {n} layer", "{first} + {n} layers", last, first=numeral(first))

@@ -170,7 +170,7 @@ class _NetworkReader(_Reader):
 
 
 class _EngineReader(_Reader):
-    """Reads each source's by a fast engine, which has read the source and the start."""
+    """Reads each source's with a fast engine, which has read the source and the start."""
 
     def __init__(self, sessions: Sequence[DecodeSession], beams: int, n_steps: Sequence[int]):
         self.texts = [

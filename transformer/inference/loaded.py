@@ -198,7 +198,7 @@ class LoadedModel:
             )
 
     def check_evaluates(self) -> None:
-        """Raise ValueError if dropout makes each reading another."""
+        """Raise ValueError if dropout makes each reading different."""
         config = self.config
         drops = config.dropout or config.attention_dropout or config.feed_forward_dropout
         if drops and _is_training(self.network):

@@ -152,7 +152,7 @@ def _given(model: LoadedModel, prompt: Any) -> tuple[list[int], tuple[int, ...]]
 
 
 def _rows(model: LoadedModel, prompts: Any) -> list[Any]:
-    """The prompts of a batch, one a text."""
+    """The prompts of a batch, one per text."""
     if isinstance(prompts, Mapping):
         names = ("input_ids", "attention_mask", "token_type_ids")
         columns = {name: prompts[name] for name in names if prompts.get(name) is not None}

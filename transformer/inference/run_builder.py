@@ -117,7 +117,7 @@ def _read_as(model: LoadedModel, request: Request) -> str | None:
 
 
 def _left_out(model: LoadedModel, request: Request, n_prompt: int, n_ids: int) -> Iterator[str]:
-    """Sentences on what was asked and is not in the run."""
+    """Sentences on what was asked for and is not in the run."""
     most = model.config.output_max_len
     if n_prompt > most:
         yield say(

@@ -210,7 +210,7 @@ def examples(exercise: Exercise, family: str, rows: Sequence[Row]) -> list[Examp
 def right_letters(
     network: Transformer, exercise: Exercise, hooks: Sequence[Hook] = ()
 ) -> list[list[bool]]:
-    """Of the answer to each of the HELD_OUT questions: whether each letter, and the end token, is
+    """For the answer to each of the HELD_OUT questions: whether each letter, and the end token, is
     the likeliest one after the right tokens before it. hooks: interventions in the network."""
     asked = examples(exercise, network.config.family, held_out(exercise))
     padding_id = exercise.tokenizer().padding_id

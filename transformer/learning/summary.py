@@ -1,4 +1,4 @@
-"""A training in sentences."""
+"""A training run in sentences."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def sudden_fall(losses: Sequence[float]) -> tuple[int, int] | None:
 
 
 def head_words(found: Measurement) -> str:
-    """The head that a measured score is of."""
+    """The head that a measured score belongs to."""
     assert found.site is not None
     site = Site.parse(found.site)
     return say("layer {layer}, head {head}", layer=site.layer, head=found.head)

@@ -1,4 +1,4 @@
-"""A small training: its plan, and the record of its losses, measurements and kept networks.
+"""A small training run: its plan, and the record of its losses, measurements and kept networks.
 
 The five bundled recordings, one per exercise, are made by `tools/record_trainings.py`.
 """
@@ -64,7 +64,7 @@ answered right: {right}.
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """A training. Raises ValueError for an impossible plan.
+    """A training run. Raises ValueError for an impossible plan.
 
     task: one of EXERCISES. preset: one of PRESETS, made small. n_layers: per stack. width: d_model.
     feed_forward False: the feed-forward layers add nothing, ever, and attention does it all. The
@@ -180,7 +180,7 @@ class Measurement:
 
 @dataclass(kw_only=True, slots=True, eq=False)
 class Record:
-    """A training so far, or a part of one.
+    """A training run so far, or a part of one.
 
     losses: nats a token, of each step. networks: by step, all parameters in half precision.
     """
@@ -292,7 +292,7 @@ def train(plan: Plan) -> Iterator[Record]:
 
 
 def bundled_recording(task: str) -> Record:
-    """The bundled training of an exercise. KeyError for an unknown one."""
+    """The bundled training run of an exercise. KeyError for an unknown one."""
     return Record.of_bytes((RECORDINGS / f"{BUNDLED[task].task}.npz").read_bytes())
 
 

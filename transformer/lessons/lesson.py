@@ -101,7 +101,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """How a teacher makes a lesson fit other minutes or another class.
+    """How a teacher fits a lesson to another length or another class.
 
     whom: one of WHOM. leave_out: steps, from 1. add: lessons, "NAME", and steps of others,
     "NAME.STEP"; titled: what each is called, and the lesson of a step. total: minutes with a class.
@@ -117,8 +117,8 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lesson:
-    """A lesson in one language. minutes: of one who works alone. plans: for the teacher, of other
-    length. of_others: its steps are those of other lessons, "NAME.STEP"."""
+    """A lesson in one language. minutes: for a pupil who works alone. plans: for the teacher, of
+    other lengths. of_others: its steps are those of other lessons, "NAME.STEP"."""
 
     name: str
     language: str
@@ -132,7 +132,8 @@ class Lesson:
 
     @property
     def class_minutes(self) -> int:
-        """The minutes of its steps with a class; of one who works alone where no step has any."""
+        """The minutes of its steps with a class; those of a pupil who works alone if no step has
+        any."""
         return sum(step.minutes for step in self.steps) or self.minutes
 
     def with_steps_of(self, others: Mapping[str, Translations]) -> Lesson:
@@ -155,7 +156,7 @@ def _step_of(lessons: Mapping[str, Translations], named: str, language: str) -> 
 
 
 def _filled(plan: Plan, lesson: Lesson, others: Mapping[str, Translations]) -> Plan:
-    """The plan with its titles and its total. Raises ValueError for a step that there is not."""
+    """The plan with its titles and its total. Raises ValueError for a step that does not exist."""
     total, titled = lesson.class_minutes, list[tuple[str, str]]()
     for number in plan.leave_out:
         check_whole("leave_out", number, 1, len(lesson.steps))

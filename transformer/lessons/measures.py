@@ -154,13 +154,13 @@ for _name, (_words, _count) in COUNTS.items():
 
 @measured(mark("the number of tokens of the word with the most"))
 def most_pieces(context: GradingContext) -> float:
-    """Tokens of the word of the given text that is cut into most."""
+    """The number of tokens of the word in the given text that is cut into the most."""
     return float(max(_pieces(context)))
 
 
 @measured(mark("the number of tokens of the word with the fewest"))
 def fewest_pieces(context: GradingContext) -> float:
-    """Tokens of the word of the given text that is cut into fewest."""
+    """The number of tokens of the word in the given text that is cut into the fewest."""
     return float(min(_pieces(context)))
 
 

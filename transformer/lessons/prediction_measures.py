@@ -121,8 +121,8 @@ def _names(text: str, tokenizer: Tokenizer) -> set[str]:
 
 @measured(mark("the number of names that are completed"))
 def names_completed(context: GradingContext, names: str, without: str) -> float:
-    """Of these names, each put for the one in the given text that its last word begins, those with
-    a `completion` above one half, without a head, "3.4"."""
+    """How many of these names, each put in place of the one in the given text that its last word
+    begins, get a `completion` above one half, without a head, "3.4"."""
     run, (layer, _, head) = context.run, without.partition(".")
     text = run.request.text
     before, start = _last_word(text)
@@ -168,7 +168,7 @@ def surprisal(context: GradingContext, token: int) -> float:
 
 @measured(mark("the mean surprisal of the given text, in bits,"))
 def mean_surprisal(context: GradingContext) -> float:
-    """Bits a token of the given text."""
+    """Bits per token of the given text."""
     run = context.run
     n_given = max(0, run.n_prompt - run.trace_start)
     found = (context.models.with_lens(run).surprisal or ())[:n_given]
@@ -180,7 +180,7 @@ def mean_surprisal(context: GradingContext) -> float:
 
 @measured(mark("the share of later tokens that are as before"))
 def later_alike(context: GradingContext) -> float:
-    """Of the generated tokens after the last forced one, the share that is the same as without
+    """The share of the generated tokens after the last forced one that is the same as without
     forced tokens, at the same place; 1 if none comes after it."""
     run = context.run
     before = context.models.ask(intact_ids, run, forced=False)
@@ -236,7 +236,7 @@ def hidden_in(model: Model, run: Run, other: str, without: str) -> Tensor:
 
 @measured(mark("the share of places where the lens agrees"))
 def lens_agreement(context: GradingContext, layers: int) -> float:
-    """The share of the given text's places at which the logit lens after so many layers has the
+    """The share of the given text's places at which the logit lens after this many layers has the
     last layer's token."""
     lens = context.models.with_lens(context.run).lens
     if lens is None:
@@ -288,7 +288,7 @@ def contribution(context: GradingContext, site: str, head: int, token: int) -> f
 
 @measured(mark("the least that a head adds to the token's logit"))
 def least_added(context: GradingContext, token: int) -> float:
-    """The contribution of the head that takes most away."""
+    """The contribution of the most negative head."""
     return float(min(one.min() for one in _contribution(context, token).heads.values()))
 
 
@@ -370,7 +370,7 @@ def _contribution(context: GradingContext, token: int) -> LogitContribution:
 
 
 def _after(context: GradingContext, token: int) -> Tensor:
-    """Log probabilities (V,) of what follows a token, or by an encoder of the token itself."""
+    """Log probabilities (V,) of what follows a token, or for an encoder of the token itself."""
     position = _predicted(context, token)
     found: Tensor = context.models.ask(log_probabilities_at, context.run, position=position)
     return found

@@ -1,4 +1,4 @@
-"""Measures for lessons of trainings: the recorded ones, and a visitor's own."""
+"""Measures of training runs, for lessons: the recorded ones, and a visitor's own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from transformer.runs.run import Run
 
 @measured(mark("the loss at this step"))
 def recorded_loss(context: GradingContext, task: str, step: int) -> float:
-    """The loss of a bundled recording at a step, as the page says it: nats a token."""
+    """The loss of a bundled recording at a step, as the page says it: nats per token."""
     losses = _recording(task).losses
     return smoothed(losses, check_whole("step", step, 1, len(losses)))
 
@@ -41,7 +41,7 @@ def recorded_tokens(context: GradingContext, task: str) -> float:
 
 @measured(mark("the number of right answers in a hundred"))
 def recorded_right(context: GradingContext, task: str, step: int) -> float:
-    """Right answers of a hundred held-out questions, by a bundled recording after a step."""
+    """Right answers to a hundred held-out questions, by a bundled recording after a step."""
     found = _recording(task).measured_by(step)
     return 0.0 if found is None else 100 * found.accuracy
 
@@ -67,7 +67,7 @@ def recorded_probability(context: GradingContext, task: str, step: int, letters:
 
 @measured(mark("the mean weight on the letter to be written next"))
 def recorded_reading(context: GradingContext, task: str, unit: str) -> float:
-    """Of a head, "1.3", of a recording's last network: see `head_scores`."""
+    """The score of a head, "1.3", of a recording's last network: see `head_scores`."""
     record = _recording(task)
     layer, _, head = unit.partition(".")
     scores = head_scores(record.model().network, record.plan.exercise)
@@ -76,8 +76,8 @@ def recorded_reading(context: GradingContext, task: str, unit: str) -> float:
 
 @measured(mark("the number of right answers in a hundred"))
 def recorded_without(context: GradingContext, task: str, unit: str) -> float:
-    """Of a hundred held-out questions, by a recording's last network without a head, "1.3", or
-    without several, "0.0 0.1"."""
+    """Right answers to a hundred held-out questions, by a recording's last network without a head,
+    "1.3", or without several, "0.0 0.1"."""
     record = _recording(task)
     model, units = record.model(), [one.split(".") for one in unit.split()]
     off = [Ablate("decoder", int(layer), [int(head)]) for layer, head in units]
@@ -86,8 +86,8 @@ def recorded_without(context: GradingContext, task: str, unit: str) -> float:
 
 @measured(mark("the loss at this step"))
 def story_loss(context: GradingContext, step: int) -> float:
-    """Validation loss, in nats a token, of a recorded training by the recipe `stories`; its steps
-    and texts are in recorded_runs/stories.json."""
+    """Validation loss, in nats per token, of a recorded training run by the recipe `stories`; its
+    steps and texts are in recorded_runs/stories.json."""
     losses = {one["step"]: one["nats"] for one in json.loads(STORIES.read_text("utf-8"))}
     check_choice("step", step, losses)
     return float(losses[step])
@@ -95,8 +95,8 @@ def story_loss(context: GradingContext, step: int) -> float:
 
 @measured(mark("the number of right answers in a hundred"))
 def trained_without(context: GradingContext, task: str, part: str) -> float:
-    """The mean, over three seeds, of right answers of a hundred held-out questions by networks
-    that were trained without a part: "no-residual" and other switches, "heads": with one, ""."""
+    """The mean, over three seeds, of right answers to a hundred held-out questions by networks that
+    were trained without a part: "no-residual" and other switches, "heads": with one, ""."""
     check_choice("task", task, counts := json.loads(WITHOUT.read_text("utf-8")))
     check_choice("part", part, counts[task])
     return sum(counts[task][part]) / len(counts[task][part])
@@ -111,14 +111,14 @@ def trained_with(context: GradingContext, setting: str) -> float:
 
 @measured(mark("the number of right answers in a hundred"))
 def right_answers(context: GradingContext) -> float:
-    """Of a hundred held-out questions, by a network that was trained on the page, with the run's
-    interventions."""
+    """Right answers to a hundred held-out questions, by a network that was trained on the page,
+    with the run's interventions."""
     _own(context)
     return float(context.models.ask(right_of, context.run))
 
 
 def right_of(model: Model, run: Run) -> int:
-    """The number of right answers of a hundred held-out questions."""
+    """The number of right answers to a hundred held-out questions."""
     exercise = EXERCISES[str((model.metadata or {})["exercise"])]
     prepared = Prepared(list(run.source_ids), list(run.ids[: run.n_prompt]))
     hooks = hooks_for(model, run.request, prepared)

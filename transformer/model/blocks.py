@@ -1,4 +1,4 @@
-"""Embeddings, layers and stacks: all between the ids and the head."""
+"""Embeddings, layers and stacks: everything between the ids and the head."""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ LABEL_PROBABILITIES: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class LabelHead(nn.Module):
-    """A classifier's scores for its labels: a linear map, if asked for after another with an
-    activation."""
+    """A classifier's scores for its labels: a linear map, after another with an activation if asked
+    for."""
 
     def __init__(self, config: Any) -> None:
         super().__init__()

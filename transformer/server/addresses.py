@@ -60,7 +60,7 @@ class BelowPath:
 
 
 def hosts_for(host: str, trusted: Sequence[str], root: str) -> frozenset[str] | None:
-    """The names that are checked in requests' Host headers; None: none are.
+    """The names that requests' Host headers may have; None: any.
 
     Only a server that listens on this machine alone checks them. It knows the name in
     GRADIO_ROOT_PATH, and a proxy that FORWARDED_ALLOW_IPS names may use any.

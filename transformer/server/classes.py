@@ -111,7 +111,7 @@ class Class:
     polls: OrderedDict[str, Poll] = field(default_factory=OrderedDict)
 
     def silent_s(self) -> float:
-        """Seconds since its teacher's page has asked."""
+        """Seconds since its teacher's page last asked."""
         has_teacher = self.gone is None or not self.gone.is_set()
         return time.monotonic() - self.taught_at if has_teacher else math.inf
 
@@ -134,7 +134,7 @@ class Class:
         return phone
 
     def n_phones(self) -> int:
-        """The number of phones that are connected or have answered the present question."""
+        """The number of phones that are connected or have answered the current question."""
         now, poll = time.monotonic(), self.poll
         answered = {*poll.answers, *poll.tried} if poll else set()
         return sum(now - at < ABSENT_S or one in answered for one, at in self.seen.items())
@@ -156,8 +156,8 @@ class Class:
 
 
 class Classes:
-    """All classes of a server, in its memory budget, which lets each go two hours after its teacher
-    has last asked: phones do not make it stay. n_waiting: phones that wait for a question."""
+    """All classes of a server, in its memory budget, which ends each two hours after its teacher
+    last asked: phones do not keep it. n_waiting: phones that wait for a question."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
@@ -165,8 +165,9 @@ class Classes:
 
     def open(self) -> Class:
         """A new class. Where there is no room, the one whose teacher has been silent longest ends;
-        if no teacher is, the newest of those without phones of the address that has most classes,
-        for a teacher elsewhere. Raises InvalidRequest where there is none either."""
+        if no teacher is silent, the newest class without phones of the address that has most
+        classes, to make room for a teacher elsewhere. Raises InvalidRequest where there is none
+        either."""
         every: list[Class] = self._budget.of(CLASSES)
         address = caller().address
         own = [one for one in every if one.address == address]
@@ -197,7 +198,7 @@ class Classes:
         return found
 
     def owned(self, code: object, key: object) -> Class:
-        """A class, for its teacher, for whom it stays. Raises Refused also for a wrong key."""
+        """A class for its teacher, whose question keeps it. Raises Refused also for a wrong key."""
         found = self.find(code)
         given = key.encode(errors="surrogatepass") if isinstance(key, str) else b""
         if not secrets.compare_digest(found.key.encode(), given):

@@ -106,8 +106,8 @@ def giving(module: str, call: str, *given: str) -> str:
 
 
 def connect_buttons(controls: Controls) -> None:
-    """What generates: Enter and the button; what stops it; and what reads the batch, with its
-    padding mask or without."""
+    """Connect what generates (Enter and the button), what stops it, and what reads the batch, with
+    its padding mask or without."""
     for triggers, call in (
         ([controls["text"].submit, controls["start"].click], "generate()"),
         ([controls["stop"].click], "stop()"),

@@ -91,15 +91,15 @@ class Busy(Refused):
 
 
 class RunExpired(Refused):
-    """An id of no run that is stored, or of one that was evicted."""
+    """An id of a run that is not stored, or that was evicted."""
 
     def __init__(self, reason: InvalidRequest = NO_RUN) -> None:
         super().__init__(410, reason)
 
 
 def public_error(error: Exception, names: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The code and the sentence of an error, as one line; a very long one is cut in the middle. Of
-    a fault of the server nothing is said.
+    """The code and the sentence of an error, as one line; a very long one is cut in the middle. It
+    says nothing about a fault of the server.
 
     names: what the page calls the settings that a sentence may name.
     """

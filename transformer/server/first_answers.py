@@ -22,7 +22,7 @@ def first_answers(
     service: Service, run: Mapping[str, Any], *, metrics: bool, most: float = math.inf
 ) -> list[Any]:
     """[name, question, answer] each, to be written as JSON. run: its facts. metrics: whether the
-    page names heads by their metrics. most: operations; of a run that would take more, as with
+    page names heads by their metrics. most: operations; for a run that would take more, as with
     each head switched off in turn, only the small pictures of its heads."""
     answers: list[Any] = []
 

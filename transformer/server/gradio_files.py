@@ -36,7 +36,7 @@ def page_tags() -> list[str]:
 
 
 def file_names(kinds: Iterable[str]) -> list[str]:
-    """The names of all files that a page with components of these kinds takes, but those of
+    """The names of all files that a page with components of these kinds takes, except those of
     `page_tags`, in the order in which Gradio asks for them."""
     tagged = PAGE_TAGS.findall(_page())
     script = next(name for name in tagged if name.endswith(".js"))
@@ -78,7 +78,7 @@ def _bytes(name: str) -> bytes:
 
 
 def _imported(script: str, *beginnings: str) -> Iterator[str]:
-    """What a script imports later whose names begin so, with all that these need."""
+    """The files whose names begin so that a script imports later, with all that they need."""
     for name, places in re.findall(LATER, _bytes(script).decode()):
         if name.startswith(beginnings):
             yield from (name, *_at(script, places))

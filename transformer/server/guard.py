@@ -98,7 +98,7 @@ class Guard:
         self._open: set[Exchange] = set()
 
     def around(self, app: ASGIApp) -> Guard:
-        """Stand before an app, as Starlette makes its middleware."""
+        """Wrap an app, as Starlette does with its middleware."""
         self.app = app
         return self
 

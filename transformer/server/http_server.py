@@ -156,7 +156,7 @@ class Connection(H11Protocol):
 
 
 async def _busy(scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse every request of a connection, of which there are too many."""
+    """Refuse every request of a connection: there are too many connections."""
     FAULTS.error("a connection more than are allowed")
     with speaking(language_of(scope)):
         response = error_response(Busy())

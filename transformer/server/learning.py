@@ -122,8 +122,8 @@ def checkpoint(service: Service, data: Mapping[str, Any]) -> Answer:
 
 
 def examined(service: Service, data: Mapping[str, Any]) -> Answer:
-    """{"model", "interventions"}: how many held-out questions a network answers right, intact
-    and so altered. Raises ValueError for one that has learned no exercise."""
+    """{"model", "interventions"}: how many held-out questions a network answers right, intact and
+    with these alterations. Raises ValueError for one that has learned no exercise."""
     model = service.model(data.get("model"))
     task = (model.metadata or {}).get("exercise")
     if task not in EXERCISES:

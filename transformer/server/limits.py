@@ -25,7 +25,7 @@ def _limit(name: str, limit: Limit, unit: str, beyond: str) -> Limit:
 
 
 def of_one_address(limit: int) -> int:
-    """What one address may take of a limit that all share."""
+    """How much of a limit that all share one address may take."""
     return int(ADDRESS_SHARE * limit)
 
 

@@ -97,7 +97,7 @@ class Asset:
             return self.packed[coding]
 
     def answer(self, asked: Headers, cache: str) -> Response:
-        """The file as a request accepts it; 304 for one that has it. cache: Cache-Control."""
+        """The file as a request accepts it; 304 if its client has it. cache: Cache-Control."""
         accepted = asked.get("accept-encoding", "").split(",")
         names = [one.partition(";")[0].strip() for one in accepted if "q=0" not in one]
         coding = next((coding for coding in ("br", "gzip") if coding in names), "")
@@ -291,7 +291,7 @@ def _scripts_of(files: Mapping[str, Asset]) -> dict[str, Script]:
 
 
 def _declared() -> Iterator[str]:
-    """The texts that are declared of views, cards and exercises, sentences among them."""
+    """The texts that views, cards and exercises declare, sentences among them."""
     values: list[Any] = [fields_schema()]
     while values:
         value = values.pop()

@@ -51,7 +51,7 @@ _ONE_AT_A_TIME = threading.Lock()  # see Blocks
 
 
 def _of_settings(example: Example, first: Mapping[str, Any]) -> dict[str, Any]:
-    """Each but the temperature, which is apart, under the bars that it moves.
+    """All but the temperature, which is elsewhere: under the bars that it moves.
 
     Each but the method has the class setting-NAME, with its name in a link. first: see
     `page_models.first_controls`.

@@ -146,7 +146,7 @@ def _first_languages(tokenizer: Tokenizer) -> dict[str, str]:
 
 
 def _questions(model: Model) -> Example:
-    """Of a network that has learned an exercise: questions that it was not trained on."""
+    """Questions that a network was not trained on, if it has learned an exercise."""
     exercise, family = EXERCISES[(model.metadata or {})["exercise"]], model.config.family
     asked = [exercise.example, *(question for question, _ in held_out(exercise, 3))]
     texts = tuple(prompt_of(exercise, family, question) for question in asked)
@@ -182,8 +182,8 @@ def _chats(model: Model) -> bool:
 
 
 def controls_of(model: Model, names: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """What Gradio's controls say of a model, by the control's name. names: of the list of models,
-    (words, name) each."""
+    """What Gradio's controls say about a model, by the control's name. names: of the list of
+    models, (words, name) each."""
     example = example_of(model)
 
     def updated(**properties: Any) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def is_offered(text: str, models: Iterable[Model]) -> bool:
 
 
 def offered_texts(models: Iterable[Model]) -> tuple[set[str], set[str]]:
-    """The texts of these models' examples, and their batches, a text a line."""
+    """The texts of these models' examples, and their batches, one text per line."""
     examples = [example_of(model) for model in models]
     texts = {text for example in examples for text in (example.text, *example.suggestions)}
     return texts, {"\n".join(example.batch) for example in examples}

@@ -202,7 +202,8 @@ class Descriptions:
 
 
 def policy_for(embed_on: Sequence[str]) -> str:
-    """POLICY, with these origins allowed to embed the page. Raises ValueError for no origin."""
+    """POLICY, with these origins allowed to embed the page. Raises ValueError for anything but an
+    origin."""
     for origin in embed_on:
         if not ORIGIN.fullmatch(origin):
             raise ValueError(

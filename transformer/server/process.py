@@ -56,8 +56,8 @@ def freeze_gc() -> None:
 
 
 def switch_threads_often() -> None:
-    """Let the event loop interrupt threads that compute in Python: of sixteen, each of which it
-    waits for at each of its steps, by default 80 ms a step."""
+    """Let the event loop interrupt threads that compute in Python: with sixteen of them, it would
+    by default wait for 80 ms at each of its steps."""
     sys.setswitchinterval(SWITCH_S)
 
 

@@ -94,7 +94,7 @@ class Programs:
         return {"streams": len(self._open), "calls": len(self._running)}
 
     def call_of(self, name: str, inputs: Any, session: Any, n_bytes: int) -> Call:
-        """A call of these inputs, to be posted. Raises Refused or ValueError for a wrong one."""
+        """A call with these inputs, to be posted. Raises Refused or ValueError for a wrong one."""
         endpoint = self.endpoints.get(name)
         if endpoint is None:
             raise Refused(404, CLOSED)

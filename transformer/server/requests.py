@@ -100,7 +100,7 @@ def taken(slots: Slots, patience_s: float = math.inf) -> Iterator[None]:
 
 
 def address_of(host: str) -> str:
-    """The address that a caller's share is counted by: of IPv6 the network, of 2^64 addresses."""
+    """The address that a caller's share is counted by: for IPv6, the network of 2^64 addresses."""
     try:
         found = ipaddress.ip_address(host)
     except ValueError:
@@ -109,7 +109,8 @@ def address_of(host: str) -> str:
 
 
 def _lower_priority() -> None:
-    """That of this thread and of those it starts for its products; Linux alone has one for each."""
+    """Lower the priority of this thread and of those it starts for its products; only Linux has one
+    for each."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 

@@ -49,8 +49,8 @@ Question = Callable[[dict[str, Any]], Answer]  # plain values in, an answer out
 
 
 def questions(service: Service) -> dict[str, Question]:
-    """All of them, by name; of the pictures, those of their declarations. They raise ValueError for
-    a mistake, RunExpired for a run that is not kept here, or no longer."""
+    """All questions by name; those about pictures follow from their declarations. They raise
+    ValueError for a mistake, RunExpired for a run that is not kept here, or no longer."""
     works = {
         of.__name__: partial(of, service)
         for of in (

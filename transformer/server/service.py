@@ -44,14 +44,14 @@ Item = TypeVar("Item", Run, Batch)
 
 
 class Languages(TypedDict, total=False):
-    """Of a translator of several; see `Request`."""
+    """The languages of a translator that has several; see `Request`."""
 
     source_language: str | None
     target_language: str | None
 
 
 class Service:
-    """One a server. `models` and `store` are shared by all visitors and safe to share.
+    """One per server. `models` and `store` are shared by all visitors and safe to share.
 
     shares: which requests run now, and which wait. queries: what views and lessons ask of a model.
 
@@ -103,7 +103,7 @@ class Service:
         self.trainings.sweep()
 
     def model(self, name: Any, visitor: str | None = None) -> Model:
-        """The model of a name. visitor: who asks, see `OwnModels.find`.
+        """The model with this name. visitor: who asks, see `OwnModels.find`.
 
         Raises ValueError that lists the names for an unknown one.
         """
@@ -182,8 +182,8 @@ class Service:
         return on_cpu(model.trace(check_input(text), interventions, **languages))
 
     def read_end(self, name: str, text: str, **languages: Unpack[Languages]) -> Run:
-        """A text, read and not continued by a model that generates: of a text that is longer than
-        the model reads at once, the end. Raises ValueError for bad input."""
+        """A text, read and not continued by a model that generates: if a text is longer than the
+        model reads at once, its end. Raises ValueError for bad input."""
         text = check_input(text)
         return on_cpu(self.model(name).generate(text, max_new_tokens=0, **languages))
 

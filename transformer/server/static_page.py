@@ -269,7 +269,7 @@ class Page:
         ]
 
     def _spoken(self, name: str, sentences: frozenset[str]) -> dict[str, Any]:
-        """What is said in a language, these sentences among it."""
+        """What is said in a language, these sentences included."""
         with speaking(name):
             names = self._lessons()
             every = lessons(self.service, {})["lessons"]
@@ -330,7 +330,7 @@ def _layout_of(config: Mapping[str, Any], typed: Mapping[str, Any]) -> list[dict
 
 
 def _without_server(component: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A component, or in place of what only a server can draw, a sentence."""
+    """A component, or a sentence in place of what only a server can draw."""
     name = component["props"].get("elem_id")
     if name != "learn" and name not in VIEWS_OF_SERVER:
         return component
@@ -357,7 +357,7 @@ def _events_of(config: Mapping[str, Any]) -> str:
 
 
 def _html_of(markdown: str) -> str:
-    """HTML in which nothing of the text is markup but Markdown's."""
+    """HTML in which the only markup in the text is Markdown's."""
     rendered: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
     return rendered
 
@@ -367,7 +367,7 @@ def _zipped(content: bytes) -> bytes:
 
 
 def _json(value: Any) -> bytes:
-    """JSON; arrays as of `resources.numbers`."""
+    """JSON; arrays as in `resources.numbers`."""
     return written(value)[0]
 
 

@@ -1,4 +1,4 @@
-"""Trainings of visitors and the models they have trained.
+"""Training runs of visitors, and the models they have trained.
 
 A few trainings run at a time; only the visit that began one finds it, by its id.
 """
@@ -43,8 +43,8 @@ MODULE_BYTES = 3_000  # of one module of a network, apart from its weights
 
 @dataclass(kw_only=True, slots=True, eq=False)
 class Training:
-    """One visitor's. why: it ended so, or is to end so. gone: set if who began it left before
-    knowing its key."""
+    """One visitor's training run. why: the reason for which it ended, or is to end. gone: set if
+    the visitor left before knowing its key."""
 
     key: str
     visitor: str
@@ -59,7 +59,7 @@ class Training:
 
 
 class Trainings:
-    """One a server. slots: as many trainings as it has run at the same time; the others
+    """One per server. slots: as many training runs as it has go on at the same time; the others
     wait, and see how many are before them.
 
     A visitor has one: a second replaces it. Programs without a session are told apart by the
@@ -105,7 +105,7 @@ class Trainings:
             return training
 
     def find(self, visitor: str, key: object) -> Training:
-        """A visitor's own. Raises ValueError for any other id."""
+        """A visitor's own training run. Raises ValueError for any other id."""
         with self._lock:
             training: Training | None = self._budget.get(TRAININGS, str(key))
             if training is None or training.visitor != visitor:
@@ -128,11 +128,11 @@ class Trainings:
                 self._end(training, STOPPED)
 
     def before(self, training: Training) -> int:
-        """How many trainings end before this one begins, at least."""
+        """The least number of training runs that end before this one begins."""
         return self._slots.before(training.place) if training.place is not None else 0
 
     def leave(self, visitor: str) -> None:
-        """End the training of a visitor."""
+        """End a visitor's training run."""
         for one in self._budget.of(TRAININGS, visitor):
             self.steer(one, "stop")
 

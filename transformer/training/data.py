@@ -79,7 +79,7 @@ def lines_of(path: Path) -> Iterator[str]:
 
 
 def _tell_if_plain(line: str, place: str) -> None:
-    """Say on stderr, once of a place, that an END within a line ends nothing."""
+    """Say on stderr, once per place, that an END within a line ends nothing."""
     if END in line and line.strip() != END:
         _tell_plain(place)
 
@@ -206,7 +206,7 @@ def _pair_lines(path: Path) -> list[str]:
 
 
 def hub_texts(name: str, split: str, *, count: int | None = None, instead: str) -> Iterator[str]:
-    """The documents of a dataset of the hub, one at a time, as they come over the network.
+    """The documents of a dataset on the hub, one at a time, as they arrive.
 
     count: how many rows are asked for; None for all. Empty ones are passed over. instead: what
     --data may be without a network. Raises ValueError in one sentence when it cannot be read.
@@ -248,9 +248,9 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[Pair]) -> list[Example]:
 
 
 class Example(NamedTuple):
-    """read: the ids that a network reads. wanted: of each place the id that it is to say there,
-    IGNORED where it is not asked; None: the next one, the last of `read` being only asked for.
-    source: what the encoder of an encoder-decoder reads."""
+    """read: the ids that a network reads. wanted: for each place, the id that it is to predict
+    there, IGNORED where it is asked for none; None: the next one, the last of `read` being only
+    asked for. source: what the encoder of an encoder-decoder reads."""
 
     read: list[int]
     wanted: list[int] | None = None

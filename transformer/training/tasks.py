@@ -143,7 +143,7 @@ class LanguageModel(Task):
 
 
 class FillIn(LanguageModel):
-    """Documents and passages of them, with whole words masked, other ones in each epoch."""
+    """Documents and passages of them, with whole words masked, different ones in each epoch."""
 
     measures: ClassVar[dict[str, str]] = {"loss": "nats a hidden token", "top_1": "of them found"}
     masks: ClassVar[bool] = True

@@ -27,8 +27,8 @@ Batch = tuple[int, int, list[Example]]  # the epoch, the batch's place in it, it
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Update:
-    """One update. step: from 1. loss: nats a token. norm: of the gradients, before they
-    were clipped. stopping: whether a process asked to stop."""
+    """One update. step: from 1. loss: nats per token. norm: of the gradients, before they were
+    clipped. stopping: whether a process asked to stop."""
 
     step: int
     epoch: int

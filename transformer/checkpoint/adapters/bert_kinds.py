@@ -31,7 +31,7 @@ class LabelHead(NamedTuple):
 
 
 class Names(NamedTuple):
-    """Where a kind keeps what.
+    """Where a kind keeps each part.
 
     sizes: as in `sizes_of`. first_position: the row of the first token's position; None: the one
     after the padding's id. fixed_activation: of the token head, whatever the layers have.

@@ -69,7 +69,7 @@ def decoder_of(
 
 
 def architecture(values: Values) -> str:
-    """The class of transformers that a folder was made by; empty if its config.json has none."""
+    """The class of transformers that made a folder; empty if its config.json has none."""
     names = values.get("architectures")
     return str(names[0]) if isinstance(names, list) and names else ""
 

@@ -55,7 +55,7 @@ def from_memory(theirs: Any, tokenizer: Any, max_len: int = MAX_LEN) -> Checkpoi
 
 @torch.no_grad()
 def _check_same_results(theirs: Any, network: Network) -> None:
-    """Raise ValueError if the network in memory gives other results than the one made of it."""
+    """Raise ValueError if the network in memory gives other results than the one made from it."""
     config, training = network.config, [(part, part.training) for part in theirs.modules()]
     fill = {config.padding_id, theirs.config.get_text_config().pad_token_id}
     few = [index for index in range(3, config.vocab_size) if index not in fill]

@@ -251,7 +251,7 @@ class Stored:
         return found | ({f"{ours}.bias": self.take(f"{theirs}.bias")} if bias else {})
 
     def rows(self, ours: Sequence[str], theirs: str, sizes: Sequence[int]) -> dict[str, Tensor]:
-        """Linear maps whose rows are stored one below the other, so many of each."""
+        """Linear maps whose rows are stored one below the other, this many of each."""
         found: dict[str, Tensor] = {}
         for name, tensor in self.linear("", theirs).items():
             if len(tensor) != sum(sizes):

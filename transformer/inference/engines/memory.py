@@ -21,7 +21,7 @@ def new_floats(*shape: int) -> Tensor:
 def address_of(
     tensor: Tensor, n_numbers: int | None = None, types: Sequence[torch.dtype] = FLOATS
 ) -> int:
-    """The address of a tensor of at least so many numbers; None: of any size.
+    """The address of a tensor of at least this many numbers; None: of any size.
 
     Raises ValueError for another type or device, for numbers that do not lie in one piece, and for
     fewer of them.
