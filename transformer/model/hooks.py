@@ -275,7 +275,7 @@ def _joined(shape: Sequence[int], other: Sequence[int]) -> tuple[int, ...] | Non
 
 
 def _points_at(place: Any, points: Collection[Point]) -> frozenset[Point]:
-    """The points of a place. Raises ValueError, with those there are, for one without any."""
+    """The points at a place. Raises ValueError that lists those there are if it has none."""
     *where, name = str(place).split(".")
     if name not in POINTS:
         raise ValueError(

@@ -62,8 +62,8 @@ def network_with(
 
 
 def store_as(network: nn.Module, dtype: torch.dtype) -> None:
-    """Change the type of a network's weights. Of bfloat16 and float16 they are stored in it, and
-    the network computes in float32; float64 is also what it computes in.
+    """Change the type of a network's weights. With bfloat16 or float16 they are stored in that type
+    and the network computes in float32; with float64 it also computes in it.
 
     Raises ValueError for weights that are too large for the type.
     """

@@ -29,7 +29,7 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HeadView:
-    """One head as it is stored, B = 1, and one label a query and a key.
+    """One head as it is stored, B = 1, and one label for each query and key.
 
     Values that the trace does not store are computed on first access.
     off: indices in `part` of heads that are switched off (`switched_off`).
@@ -225,7 +225,7 @@ def _keys_of(part: QKV, head: int) -> slice:
 def head_csv(
     run: Run | Batch, site: SiteLike, head: Head, *, stage: str = "weights", row: int = 0
 ) -> str:
-    """A line a query, a column a key; the first line and the first column name the tokens.
+    """One line per query, one column per key; the first line and the first column name the tokens.
 
     stage: "weights", "masked" (scores) or "scores"; cells that the mask hides are empty, but for
     "scores". Numbers are the trace's float32, with as many digits as tell them apart; the weights

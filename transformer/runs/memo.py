@@ -94,8 +94,8 @@ def forget_memoized() -> None:
 
 
 def bytes_of(value: Any, known: Any = None) -> int:
-    """About the bytes that a value keeps alive: tensors and arrays with all of their storage, each
-    once; a view of an array of another library counts its own numbers.
+    """Roughly how many bytes a value keeps alive: tensors and arrays with all of their storage,
+    each once; a view of an array of another library counts its own numbers.
 
     known: an object whose fields are not counted. Networks and functions count as nothing: they
     belong to a model.

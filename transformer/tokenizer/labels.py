@@ -60,7 +60,7 @@ def _byte_of_character() -> dict[str, int]:
 
 
 def byte_level_or_plain(name: str) -> bytes:
-    """The bytes of a token in the byte-level alphabet; of another, those of its name."""
+    """The bytes of a token in the byte-level alphabet; of any other, those of its name."""
     table = _byte_of_character()
     is_byte_level = all(character in table for character in name)
     return byte_level(name) if is_byte_level else name.encode()

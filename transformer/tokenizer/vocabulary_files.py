@@ -156,7 +156,7 @@ def add_tokens(made: BPETokenizer, folder: Path, settings: dict[str, Any], vocab
 
 def added_tokens(folder: Path, settings: dict[str, Any]) -> dict[int, dict[str, Any]]:
     """The added tokens that a folder's files name, by id. In added_tokens.json they have no flags:
-    special are those that another file gives a part."""
+    those that another file gives a role are special."""
     given = settings.get("added_tokens_decoder")
     if given is not None:
         return {int(index): token for index, token in given.items()}

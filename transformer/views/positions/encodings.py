@@ -49,8 +49,8 @@ def check_added(run: Run) -> None:
 
 
 def drawn_positions(matrix: Matrix) -> NDArray[np.int32]:
-    """The positions of a picture of a (max_len, C) matrix: all, or of more than MAX_CELLS numbers
-    the first half as many as fit, and as many at equal steps up to the last."""
+    """The positions of a picture of a (max_len, C) matrix: all; with more than MAX_CELLS numbers,
+    half of those that fit are the first ones, the others follow at equal steps up to the last."""
     n_positions, size = matrix.shape
     half = max(8, MAX_CELLS // size // 2)
     if n_positions <= 2 * half:

@@ -1,4 +1,5 @@
-"""How much each token of a text surprised the network: -log2 of the probability that it gave it.
+"""How much each token of a text surprised the network: -log2 of the probability that the network
+gave it.
 
 `layout.meta`: labels (plain, unescaped text) and probabilities of the traced tokens, `given` (how
 many of them were), `first` (the position of the first one in the whole text), and the summary of
@@ -51,7 +52,7 @@ def summarise(run: Run) -> dict[str, Any]:
 
 
 def surprisal(run: Run) -> go.Figure:
-    """One bar a token, in bits; hatched: given, plain: generated. y is NaN for the first token.
+    """One bar per token, in bits; hatched: given, plain: generated. y is NaN for the first token.
 
     An encoder-decoder's are those of the decoder's text. Raises ValueError for a run without any.
     """

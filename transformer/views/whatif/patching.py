@@ -1,5 +1,5 @@
-"""The effect of another text's activations on one token, patched in at one layer and position
-each."""
+"""The effect of another text's activations on one token, patched in at one layer and position at a
+time."""
 
 from __future__ import annotations
 
