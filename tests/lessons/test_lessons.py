@@ -567,13 +567,20 @@ def test_a_translation_of_a_changed_text_is_named(tmp_path):
 
 
 def test_a_recorded_text_in_a_lesson_is_what_the_network_wrote():
-    written = [one["text"] for one in json.loads(STORIES.read_text("utf-8"))]
-    plain = [" ".join(text.split()) for text in written]
+    written = {one["step"]: one["text"] for one in json.loads(STORIES.read_text("utf-8"))}
+    plain = {step: " ".join(text.split()) for step, text in written.items()}
     for lesson in read_folder(FOLDER)["learning"].values():
-        labelled = [one for one in lesson.steps[6].says if one[:1] == "*"]
-        quoted = [one.partition(": ")[2].removesuffix(" …") for one in labelled]
-        assert len(quoted) == 3
-        assert all(any(text.startswith(one) for text in plain) for one in quoted), quoted
+        stammers = lesson.steps[6]
+        quoted = [one.partition(": ") for one in stammers.says if one[:1] == "*"]
+        steps = {
+            label[1]: step
+            for label, _, text in quoted
+            for step in plain
+            if plain[step].startswith(text.removesuffix(" …"))
+        }
+        assert len(quoted) == len(steps) == 4, quoted
+        orders = [[steps[label] for label in one.split(", ")] for one in stammers.guesses]
+        assert orders.index(sorted(written)) + 1 == stammers.guessed
 
 
 HOSTILE = "<img src=x onerror=alert(1)> &amp; \"' {title} </p><script>alert(1)</script> **<b>**"
