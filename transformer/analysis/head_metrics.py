@@ -239,10 +239,10 @@ def named_after(
 class Finding:
     """The head that differs most clearly from a uniform head on this text, and how.
 
-    clear: whether it has a label. Else no head has one, and this is the nearest: TIMES_EVEN times
-    a uniform head's number at the least, and above that of every shuffled copy.
-    value, even: the number of `metric`, of the head and of a uniform head (of an order the largest
-    weight of a row); n_rows: the rows that it is a mean of.
+    clear: whether it has a label. Else no head has one, and this is the nearest: at least
+    TIMES_EVEN times a uniform head's number, and above that of every shuffled copy. value, even:
+    the number of `metric`, of the head and of a uniform head (of an order the largest weight of a
+    row); n_rows: the rows that it is a mean of.
     query, key, weight: of these rows the one where the head reads so most clearly.
     """
 

@@ -222,8 +222,8 @@ class _Text:
         return self.model.tokenizer.decode([ids[place] for place in places]).strip()
 
     def words(self, following: str) -> list[tuple[int, ...]]:
-        """The places of each word; without the one that the label `following` goes on with, and
-        without the only one of a text."""
+        """The places of each word; without the word that the label `following` continues, and
+        without a text's only word."""
         positions = self.run.special_positions()
         special = positions["source_special" if self.before.source else "special"]
         hidden = self.model.tokenizer.mask_id

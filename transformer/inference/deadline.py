@@ -17,7 +17,7 @@ YieldSlot = Callable[[Callable[[], bool]], float]
 
 
 class Deadline:
-    """Passes after so many seconds, or when its flag is set.
+    """Passes after this many seconds, or when its flag is set.
 
     yield_slot: called at each check, so between two steps. It may let other requests run first,
     while the function it is given says that this request is still wanted, and returns the seconds

@@ -76,7 +76,7 @@ def request_for(
     """The request of one prompt.
 
     prompt: a text, ids, or what a tokenizer returned: input_ids, with token_type_ids and an
-    attention_mask where it has them. messages: in its place, by the model's chat template.
+    attention_mask where it has them. messages: instead of the text, by the model's chat template.
     text_pair: the second text of a pair. Raises ValueError for anything else.
     """
     if messages is not None:

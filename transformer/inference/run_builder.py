@@ -315,9 +315,9 @@ def _why_stopped(model: LoadedModel, request: Request, tokens: Sequence[int], en
 
 
 def _position_matrix(embedding: Embedding, layers: Stack) -> Tensor | None:
-    """The added vectors (max_len, C); the cosines and sines of rotary positions (max_len, R);
-    what each head of the first layer adds to the score of a key so many tokens before the query
-    (max_len, H); None for a network that is told no positions."""
+    """The added vectors (max_len, C); the cosines and sines of rotary positions (max_len, R); what
+    each head of the first layer adds to the score of a key by its distance before the query
+    (max_len, H); None for a network without positions."""
     matrix = (layers.rotation or embedding.positions).matrix
     if matrix is not None:
         return matrix

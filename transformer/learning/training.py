@@ -182,7 +182,7 @@ class Measurement:
 class Record:
     """A training run so far, or a part of one.
 
-    losses: nats a token, of each step. networks: by step, all parameters in half precision.
+    losses: nats per token, of each step. networks: by step, all parameters in half precision.
     """
 
     plan: Plan

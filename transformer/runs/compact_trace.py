@@ -129,8 +129,8 @@ class CompactedRecords(CompactRecords):
         self.parts[site] = part
 
     def _is_unchanged(self, record: AttentionRecord) -> bool:
-        """Whether a record has the very tensors that were noted; their numbers are not read, for
-        which the CPU would wait for a GPU."""
+        """Whether a record has the very tensors that were noted; their numbers are not read, since
+        the CPU would have to wait for a GPU."""
         return all(
             getattr(record, name).is_set_to(x) and _version(x) == version is not None
             for name, (x, version) in self._computed.items()

@@ -68,7 +68,7 @@ class Requests(h11.Connection):
 
 class Connection(H11Protocol):
     """uvicorn bounds the time between two requests, and not that in which one must come, nor that
-    in which an answer must be read; and one address may have all the connections that there are."""
+    in which an answer must be read; and one address may have all connections."""
 
     _due: asyncio.TimerHandle | None = None
     _address = ""

@@ -210,7 +210,7 @@ def read_as_choices() -> list[tuple[str, str]]:
 
 
 def is_offered(text: str, models: Iterable[Model]) -> bool:
-    """Whether a text (or a batch, one a line) is an example's, which may be replaced.
+    """Whether a text (or a batch, one text per line) is an example's, which may be replaced.
 
     Raises ValueError for what is no text.
     """

@@ -263,7 +263,7 @@ def check_texts(texts: Any) -> list[str]:
 
 
 def lines_of(text: Any) -> list[str]:
-    """The batch that a visitor typed, one text a line; empty lines are left out."""
+    """The batch that a visitor typed, one text per line; empty lines are left out."""
     check_input(text, MAX_CHARACTERS * MAX_TEXTS)
     return check_texts([line for line in text.split("\n") if line.strip()])
 

@@ -137,7 +137,7 @@ class Page:
 
         run: of the first model; the page opens with it in place of the model's example. site, head:
         the head that is shown of it, by default the model's first. Raises ValueError for a run of
-        another model, for a site or head that it has not.
+        another model, for a site or head that it does not have.
         """
         files, typed = dict(self._files), {}
         if run is not None:

@@ -137,8 +137,8 @@ class Trainings:
             self.steer(one, "stop")
 
     def sweep(self) -> None:
-        """End trainings that are abandoned, paused too long, or dropped by the memory budget, and
-        processes that are stuck or have nothing to do."""
+        """End training runs that are abandoned, paused too long, or dropped by the memory budget,
+        and processes that are stuck or have nothing to do."""
         for trainer in self._trainers:  # without the lock: who holds it may wait for a stuck one
             trainer.check()
         now, others_wait = time.monotonic(), self._slots.counts()["waiting"] > 0

@@ -434,7 +434,7 @@ def hidden_ids(tokenizer: Tokenizer, text: str) -> list[int]:
 
 
 def pair_of(tokenizer: Tokenizer, first: str, second: str) -> tuple[list[int], list[int]]:
-    """The ids of a pair of texts for an encoder, as of `hidden_ids`, and their token types. Raises
+    """The ids of a pair of texts for an encoder, as in `hidden_ids`, and their token types. Raises
     ValueError for a tokenizer that joins no pairs."""
     return tokenizer.pair(_with_masks(tokenizer, first), _with_masks(tokenizer, second))
 

@@ -48,7 +48,7 @@ def train(
     start: Model | None = None,
     n_checkpoints: int = 0,
 ) -> Path:
-    """Train the recipe's model on the task's text, or resume a training that was killed.
+    """Train the recipe's model on the task's text, or resume a training run that was killed.
 
     Writes out/ (a checkpoint that `transformer.load` reads, at each save and at the end) and
     out/training/ (state, log.jsonl, loss.html). start: a model whose weights and tokenizer a new

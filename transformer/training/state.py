@@ -229,7 +229,7 @@ def keep_log_until(folder: Path, step: int) -> None:
 def write_curve(folder: Path) -> dict[str, list[list[float]]]:
     """Write folder/loss.html from folder/log.jsonl; returns the plotted points.
 
-    "train": [step, mean nats a token] in POINTS stretches; "valid": [step, nats a token].
+    "train": [step, mean nats per token] in POINTS stretches; "valid": [step, nats per token].
     """
     lines = log_entries(folder)
     stretch = max(1, len(lines) // POINTS)

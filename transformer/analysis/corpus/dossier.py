@@ -28,7 +28,7 @@ def dossiers(summary: Summary) -> list[Dossier]:
     metrics: {name: mean, n, counts (by bin), strongest [[number, text]], typical (a text of the
     fullest bin)}. reads: the mean weight that a query of each kind of token gives to each kind.
     alike: the heads of its kind whose metrics are nearest, each in standard deviations over the
-    heads; cost: nats a token that its ablation adds to the loss, None where it was not measured.
+    heads; cost: nats per token that its ablation adds to the loss, None where it was not measured.
     """
     return [
         _of_head(kind, heads, layer, head, alike)

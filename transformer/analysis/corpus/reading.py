@@ -130,7 +130,7 @@ def _whole(numbers: Any) -> Any:
 
 
 def _costs(model: Model, run: Run, index: int) -> dict[tuple[str, str], Any]:
-    """By (stack, kind), (L, H): nats a token that the loss of the run's own text rises by."""
+    """By (stack, kind), (L, H): nats per token that the loss of the run's own text rises by."""
     ids = torch.tensor([run.ids[: model.config.output_max_len]], device=model.device)
     source = torch.tensor([run.source_ids], device=model.device)
     first = 1 + index % HIDDEN_EVERY

@@ -279,5 +279,5 @@ def answer_heatmap(
 
 
 def mask_answer(allowed: NDArray[np.bool_]) -> Answer:
-    """A mask, one bit a cell."""
+    """A mask, one bit per cell."""
     return {"shape": list(allowed.shape), "allowed": np.packbits(allowed)}

@@ -180,7 +180,7 @@ def axis_labels(labels: Sequence[str]) -> tuple[list[int], list[str]]:
 
 
 def of_text(text: str) -> go.Figure:
-    """Lines of plain text as a figure, as of a traceback."""
+    """Lines of plain text as a figure, such as a traceback's."""
     lines = "<br>".join(escape(line) for line in text.splitlines())
     font = {"family": "monospace", "size": 11}
     told = {"text": lines, "align": "left", "showarrow": False, "font": font}

@@ -63,7 +63,7 @@ def embedded(item: Run | Batch, height: int, theme: str | None = None) -> str:
 
 
 def _batch(batch: Batch) -> str:
-    """Its tokens, a line a text; padding is faint."""
+    """Its tokens, one line per text; padding is faint."""
     stacks = ("encoder", "decoder") if batch.target_labels else (batch.trace.sites[-1].stack,)
     lines, left = [], MAX_TOKENS
     for row in range(len(batch)):
@@ -120,7 +120,7 @@ def _frame(run: Run) -> str:
 def _kind(run: Run, stack: str, kind: str, side: int, pack: Pack) -> dict[str, Any]:
     """The last `side` queries and keys of one kind of attention.
 
-    A weight is sent as in `grid.Atlas`, a pixel a cell: right to within 0.004.
+    A weight is sent as in `grid.Atlas`, one pixel per cell: right to within 0.004.
     """
     records = records_of(run, stack, kind)
     queries, keys = run.queries(stack), run.keys(stack, kind)

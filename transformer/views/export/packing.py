@@ -38,7 +38,7 @@ def packed(raw: bytes, level: int = LEVEL) -> str:
 
 
 def _shorter(value: Any) -> Any:
-    """Plain values, their numbers of DIGITS digits."""
+    """Plain values, their numbers with DIGITS digits."""
     if isinstance(value, dict):
         return {key: _shorter(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -167,7 +167,7 @@ def answer_contribution(
     position: Annotated[int | None, LAST_READ] = None,
     target: Annotated[int | None, TARGET] = None,
 ) -> Answer:
-    """The map of contributions to the token after the last one read, as of the journey."""
+    """The map of contributions to the token after the last one read, as in the journey."""
     made = models.ask(journey, item, position=position, target=target)
     if made.parts is None:
         return {

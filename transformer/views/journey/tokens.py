@@ -19,7 +19,7 @@ def likeliest_of(tokens: Tokenizer, logits: Tensor, count: int) -> list[dict[str
 
 
 def named_token(tokens: Tokenizer, index: int) -> dict[str, Any]:
-    """joins: whether the token goes on with the word before it."""
+    """joins: whether the token continues the word before it."""
     label = tokens.label(index)
     joins = not tokens.is_special(index) and not label.startswith(("␣", "⏎", "⇥"))
     return {"id": index, "label": label, "joins": joins}

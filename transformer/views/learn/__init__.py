@@ -29,7 +29,7 @@ def learning_curves(
     score_name: str = "",
     at: int | None = None,
 ) -> go.Figure:
-    """Loss (nats a token) of each step above; below, of the measured steps, shares from 0 to 1.
+    """Loss (nats per token) of each step above; below, of the measured steps, shares from 0 to 1.
 
     losses: from step 1 on; at most MOST are drawn. score: another share next to the accuracy,
     called score_name. total: steps of the whole training run; at: the step that is looked at.

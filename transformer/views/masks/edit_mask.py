@@ -13,7 +13,7 @@ from transformer.views.parameters import SITE
 
 
 def answer_used_mask(item: Run, *, site: Annotated[str, SITE]) -> Answer:
-    """The mask that an attention of the run used: one bit a cell, its tokens, and its window."""
+    """The mask that an attention of the run used: one bit per cell, its tokens, and its window."""
     record = item.trace[site]
     window = item.config.window_of(record.site.layer) if record.site.kind == "self" else None
     allowed = record.allowed[0].cpu().numpy()

@@ -110,7 +110,8 @@ def rotary_distance(
     query: Annotated[int | None, QUERY] = None,
     key: Annotated[int | None, _KEY] = None,
 ) -> go.Figure:
-    """The score of one query and one key at every distance; moved together it stays the same.
+    """The score of one query and one key at every distance; if both move together, it stays the
+    same.
 
     `layout.meta["moved"]`: the largest change of the score where both move on together.
     """

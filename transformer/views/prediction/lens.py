@@ -1,6 +1,6 @@
 """The logit lens: the prediction of each layer, as if the network ended there.
 
-The model's own final norm (if it has one) and head are put on the residual stream after every
+The model's own final norm (if it has one) and head are applied to the residual stream after every
 layer, for which they were not trained. Source: nostalgebraist 2020, "interpreting GPT: the logit
 lens".
 

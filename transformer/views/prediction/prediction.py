@@ -74,7 +74,7 @@ def step_of(run: Run, index: Any) -> GenerationStep:
 
 
 def how_at(run: Run, step: GenerationStep) -> str:
-    """How a step's token was chosen, and of how many, if it was drawn."""
+    """How a step's token was chosen, and from how many, if it was drawn."""
     if _is_forced(run, step):
         return say("This token was not sampled: it was put there.")
     if run.request.sampling is None:

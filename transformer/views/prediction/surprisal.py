@@ -25,7 +25,7 @@ HATCH = "/"  # a given token's bar
 
 
 def why_none(run: Run) -> str | None:
-    """One sentence for a run of which no token has a surprisal; None for all others."""
+    """One sentence for a run in which no token has a surprisal; None for all others."""
     if run.config.family == "encoder":
         return say(
             "an encoder reads the whole text at once and predicts no next token, so no token "
