@@ -141,7 +141,7 @@ def test_what_is_switched_off_reads_nothing_anywhere(door):
     expect(page.locator(".head-card li")).to_have_text(
         [
             "Layer 5, head 0 is switched off: it reads nothing.",
-            re.compile(r"^To .* it adds \+0\.0; most is added by"),
+            re.compile(r"^It adds \+0\.0 to .*; .* adds most"),
             re.compile("^With it the network writes “Loki!”, without it “Little bird!”"),
         ]
     )
