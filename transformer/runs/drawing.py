@@ -154,9 +154,10 @@ class DrawableRun(Drawable):
     def to_html(self: Any, path: str | Path, model: Model | None = None) -> None:
         """Save the page, which works offline: by default with the run's numbers, 1 MB and more.
 
-        model: the run's; its network is in the file too and runs in the browser (`docs/static.md`
-        says which do), so that everything can be tried, for as many bytes more as it has weights in
-        float16. Raises ValueError for another model, OSError if the file cannot be written.
+        model: the run's; its network is in the file too and runs in the browser
+        (`docs/serving/static.md` says which do), so that everything can be tried, for as many bytes
+        more as it has weights in float16. Raises ValueError for another model, OSError if the file
+        cannot be written.
         """
         if model is None:
             return super().to_html(path)

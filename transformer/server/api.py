@@ -78,8 +78,8 @@ def endpoints_of(service: Service) -> dict[str, Endpoint]:
 def endpoint_blocks(service: Service, endpoints: Mapping[str, Endpoint], title: str) -> gr.Blocks:
     """The endpoints alone, as Gradio describes them and calls them as tools.
 
-    Calls of other programs are answered by `programs`. Apart from the page, whose frontend would
-    make something of each input and output.
+    Calls of other programs are answered by `programs`. They are apart from the page, whose frontend
+    would make something of each input and output.
     """
 
     def add(endpoint: Endpoint) -> None:

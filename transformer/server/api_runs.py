@@ -201,7 +201,7 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
 
 
 def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
-    """Those that ask "what if?" of a kept run, and what a text costs a model."""
+    """Those that ask "what if?" about a kept run, and what a text costs a model."""
     default = next(iter(service.models))
 
     def importance(run: str, position: int, by: str = "zero") -> dict[str, Any]:

@@ -93,7 +93,7 @@ class MemoryBudget:
     kinds: every kind's limits. If there is no room for a new entry, the least recently used are
     evicted: first of its owner and kind, at their limit of entries; then of its kind; then of all
     kinds without reserved bytes. The newest entry always stays. An entry that is too old is never
-    given, and evicted by `sweep`; a look for one costs the same however many there are.
+    returned, and is evicted by `sweep`; a look-up costs the same however many there are.
     """
 
     def __init__(

@@ -99,7 +99,7 @@ class HeadSums:
 class Summary:
     """The heads of a network over some texts; a + b is the summary of both, in any order.
 
-    kinds: by "stack.kind", as "decoder.self". n_left_out: texts that the network cannot read.
+    kinds: by "stack.kind", such as "decoder.self". n_left_out: texts that the network cannot read.
     """
 
     n_texts: int

@@ -170,7 +170,7 @@ def _pixels(character: str) -> int:
 
 
 def axis_labels(labels: Sequence[str]) -> tuple[list[int], list[str]]:
-    """(tickvals, ticktext) of an integer axis: one place a token, at most MAX_TICKS labelled.
+    """(tickvals, ticktext) of an integer axis: one place per token, at most MAX_TICKS labelled.
 
     Positions are integers, so that repeated tokens keep separate positions.
     """
