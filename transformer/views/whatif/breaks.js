@@ -47,6 +47,7 @@ const casesOf = (rows) => {
       ]
         .filter(Boolean)
         .join(" "),
+      ofHead: true,
       isOff: isAblated(head),
       press: generates() && (() => alter(withAblation(head))),
     },
@@ -115,12 +116,12 @@ const Cost = ({ loss, intact, even }) => {
 
 /** @param {{ one: import("./types").Case, text?: import("./types").Outcome, whole?: import("./types").Outcome, found: import("./types").Costs }} props */
 const Card = ({ one, text, whole, found }) => {
-  const { key, says, why, loss, press } = one;
+  const { key, says, why, loss, ofHead, press } = one;
   const isMeasured = loss !== undefined && loss !== null && found.intact !== null;
   const title = press
     ? html`<button type="button" class="what-switch" aria-pressed=${String(one.isOff)} onClick=${press}>${says}</button>`
     : html`<b>${says}</b>`;
-  return html`<li class="what-card" data-what=${key}>
+  return html`<li class=${`what-card ${ofHead ? "of-head" : ""}`} data-what=${key}>
     <h3>${title}</h3>
     <${Becomes} text=${text} whole=${whole} isWhole=${key === "" || !press} />
     ${isMeasured && html`<${Cost} loss=${loss} intact=${found.intact} even=${found.even} />`}

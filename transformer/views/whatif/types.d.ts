@@ -55,6 +55,7 @@ export interface Case {
   says: string;
   why: string;
   loss?: number | null;
+  ofHead?: boolean;
   isOff?: boolean;
   press?: false | (() => void);
 }
