@@ -22,7 +22,7 @@ def test_source_and_target_may_have_lengths_and_paddings_of_their_own():
     model(source, target, trace=trace)  # 6 is text in the source, and 0 in the target
     assert bool(trace["decoder.0.cross"].allowed.all())
     assert torch.equal(trace["decoder.0.self"].allowed[0], torch.ones(3, 3).bool().tril())
-    with pytest.raises(ValueError, match="at most 4 tokens fit this model; got 5"):
+    with pytest.raises(ValueError, match="this model takes at most 4 tokens; got 5"):
         model(source, torch.tensor([[1, 2, 3, 4, 5]]))
     assert model(ids(1, 9), target).shape == (1, 3, 7)
     assert model.target_embedding.positions.matrix.shape[0] == 4
@@ -32,14 +32,14 @@ def test_source_and_target_may_have_lengths_and_paddings_of_their_own():
 def test_a_text_longer_than_the_model_is_an_error_that_names_both(family):
     model, cache = network(family, positions="learned"), KeyValueCache()
     source = [ids(2, 3)] if family == "encoder-decoder" else []
-    with pytest.raises(ValueError, match="at most 9 tokens fit this model; got 10"):
+    with pytest.raises(ValueError, match="this model takes at most 9 tokens; got 10"):
         model(*source, ids(2, 10))
     if family == "decoder":
         text = ids(2, 9)
         padded = nn.functional.pad(text, (3, 0))  # on the left it takes no position
         found = model(padded, is_text=torch.arange(12).expand(2, 12) > 2)[:, 3:]
         torch.testing.assert_close(found, model(text, cache=cache), atol=1e-5, rtol=1e-5)
-        with pytest.raises(ValueError, match="at most 9 tokens fit this model; got 10"):
+        with pytest.raises(ValueError, match="this model takes at most 9 tokens; got 10"):
             model(ids(2, 1), cache=cache)
 
 

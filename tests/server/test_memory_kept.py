@@ -95,5 +95,5 @@ def test_an_altered_batch_uses_no_more_memory_or_is_refused(
     monkeypatch.setattr(services, "MAX_RECORDED_BYTES", read(service))
     limited = Service([model])
     read(limited)
-    with pytest.raises(ValueError, match="choose shorter or fewer texts, or alter less"):
+    with pytest.raises(ValueError, match="choose shorter or fewer texts, or make fewer changes"):
         read(limited, Break("hard-attention"))

@@ -106,7 +106,7 @@ export class Reading {
     const { maxLen } = activations.stack;
     if (total > maxLen)
       throw new Error(
-        say("at most {max_len} tokens fit this model; got {n_tokens}", {
+        say("this model takes at most {max_len} tokens; got {n_tokens}", {
           max_len: maxLen,
           n_tokens: total,
         }),

@@ -186,11 +186,11 @@ class OutputCheck(Check):
         rows = [at for one in asked if isinstance(one, Patch) for at in one.positions]
         forwards = [one for one in asked if isinstance(one, Ablate) and one.part != "z"]
         for sentence, most, n in (
-            (mark("Heads switched off: {n}. At most {most} may be."), self.most_heads, len(heads)),
-            (mark("Feed-forwards switched off: {n}. At most {most} may be."), self.most_forwards,
+            (mark("Heads switched off: {n}; at most {most} allowed."), self.most_heads, len(heads)),
+            (mark("Feed-forwards switched off: {n}; at most {most} allowed."), self.most_forwards,
              len(forwards)),
-            (mark("Cells forbidden: {n}. At most {most} may be."), self.most_cells, len(cells)),
-            (mark("Rows replaced: {n}. At most {most} may be."), self.most_rows, len(rows)),
+            (mark("Cells forbidden: {n}; at most {most} allowed."), self.most_cells, len(cells)),
+            (mark("Rows replaced: {n}; at most {most} allowed."), self.most_rows, len(rows)),
         ):  # fmt: skip
             if most and n > most:
                 yield say(sentence, n=n, most=most)

@@ -205,4 +205,4 @@ def _select(x: Tensor, where: Tensor | None) -> Tensor:
 
 def _check_length(length: int, max_len: int) -> None:
     if length > max_len:
-        raise ValueError(f"at most {max_len} tokens fit this model; got {length}")
+        raise ValueError(f"this model takes at most {max_len} tokens; got {length}")

@@ -123,7 +123,7 @@ class CompactedRecords(CompactRecords):
             raise InvalidRequest(
                 "too_large",
                 "this would record more than {most} MB of attention; choose shorter or fewer "
-                "texts, or alter less",
+                "texts, or make fewer changes",
                 most=self._most_bytes / 1e6,
             )
         self.parts[site] = part

@@ -147,8 +147,8 @@ def picture(address: str) -> str:
     if n_bytes > MOST_CHARACTERS:
         raise InvalidRequest(
             "too_long_for_code",
-            "The link to this has {got} characters; a code that can be read from the "
-            "last row holds {most}. Shorten the text or alter less, or pass the link on as text.",
+            "The link to this has {got} characters; a code that can be read from the last "
+            "row holds {most}. Shorten the text, make fewer changes, or pass the link on as text.",
             got=n_bytes,
             most=MOST_CHARACTERS,
         )

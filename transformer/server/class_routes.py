@@ -121,7 +121,9 @@ def text_taker(service: Service, classes: Classes) -> Question:
 def _tried(service: Service, step: Step, text: Any) -> Tried:
     if isinstance(text, str) and len(text) > MAX_TEXT:
         raise InvalidRequest(
-            "long_text", "A phone's text may have {most} characters.", most=MAX_TEXT
+            "long_text",
+            "A text sent from a phone may have at most {most} characters.",
+            most=MAX_TEXT,
         )
     assert step.check is not None
     context = shown_by(service, {**step.state, **step.solution, "text": text})

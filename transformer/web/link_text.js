@@ -10,7 +10,7 @@ const LARGEST = 64000; // bytes of a state, inflated
 
 export const TOO_LONG = say(
   "A link to this would need more than {most} characters, even compressed, so " +
-    "there is none. Shorten the text or alter less.",
+    "there is none. Shorten the text or make fewer changes.",
   { most: wholeText(MAX_CHARACTERS) },
 );
 

@@ -77,7 +77,7 @@ const Neurons = ({ neurons, stack, word, count }) => {
       (neuron) =>
         html`<${Row} neuron=${neuron} most=${most} isChosen=${neuron === chosen} choose=${() => press(neuron.index)} />`,
     )}</ol>
-    <p><${Fires} neuron=${chosen} stack=${stack} />${" "}${say("The text is shaded by it.")}</p>`;
+    <p><${Fires} neuron=${chosen} stack=${stack} />${" "}${say("The shading shows how active it is.")}</p>`;
 };
 
 // answer: of the journey, about whose target the feed-forward is asked; null while that is on its way.
@@ -116,7 +116,7 @@ export const ForwardCard = ({ part, answer }) => {
     }</ol>
     <div class="card-actions">
       ${generates() && html`<button type="button" class="switch-off" onClick=${() => switchForward(at)}>${isOff ? say("Switch it on again") : say("Switch it off")}</button>`}
-      <button type="button" class="in-model" onClick=${() => shell.openTab("model")}>${say("In the drawing of the network")}</button>
+      <button type="button" class="in-model" onClick=${() => shell.openTab("model")}>${say("Show in the network diagram")}</button>
     </div>
     <div class="neurons-room">${isKnown && found.neurons.length > 0 && html`<${Neurons} neurons=${found.neurons} count=${found.n_neurons} stack=${at.stack} word=${wordOf(answer.target_label, answer.position)} />`}</div>
   </section>`;

@@ -54,7 +54,7 @@ const Finding = ({ entries, target, word }) => {
     after: html`<strong>${percentText(first.probability)}</strong>`,
   };
   if (Math.abs(first.probability - target.probability) < LEAST)
-    return sayWith("No word of the text changes much: {next} stays near {before}.", values);
+    return sayWith("Leaving out any one word changes little: {next} stays near {before}.", values);
   if (!first.alone) return sayWith("Without {word}, {next} goes from {before} to {after}.", values);
   return sayWith(
     "Without all {n} mentions of {word}, {next} goes from {before} to {after}; without one of them alone, to {alone}.",
