@@ -226,7 +226,7 @@ def test_texts_of_phones_are_run_and_judged_as_the_step_says(monkeypatch):
     assert (tried.said[:3], tried.right) == ("lim", True)
     # the switch of the step is on, whatever text a phone sends
     assert judged("attention", "We all saw a dog named")["right"] is True
-    with pytest.raises(InvalidRequest, match="may have 300 characters"):
+    with pytest.raises(InvalidRequest, match="may have at most 300 characters"):
         judged("attention", "a" * 301)
     assert judged("attention", "We saw a dog named", phase="shown")["right"] is True  # too late
 
