@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Request
+from playwright.sync_api import Page, Request
 
 from benchmarks import command_line, results, served
 from benchmarks.page import chromium, clicked
@@ -56,7 +56,8 @@ def _shape(shape: str, n_clicks: int, port: int) -> dict[str, Any]:
         large = str(Path(folder) / "large")
         with served(port, "--checkpoints", large), chromium() as browser:
             url = f"http://127.0.0.1:{port}/"
-            size, clicks, nodes = measure(browser, url, sizes[2], n_clicks)
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            size, clicks, nodes = measure(page, url, sizes[2], n_clicks)
     return {
         "shape": shape,
         "bytes": size,
@@ -80,11 +81,8 @@ def write_model(folder: Path, n_layers: int, n_heads: int, n_tokens: int, n_key_
     save(folder, network, config, model.tokenizer)
 
 
-def measure(
-    browser: Browser, url: str, n_tokens: int, n_clicks: int
-) -> tuple[int, list[float], int]:
+def measure(page: Page, url: str, n_tokens: int, n_clicks: int) -> tuple[int, list[float], int]:
     """(bytes of the answer with all small pictures, ms of each click, DOM nodes at the end)."""
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.set_default_timeout(WAIT_MS)
     sizes: list[int] = []
 
@@ -95,6 +93,7 @@ def measure(
     page.on("requestfinished", listen)
     page.goto(url)
     page.wait_for_selector(".journey[data-rev]")
+    page.locator(".all-tools").click()  # at first the tabs of a story alone are there
     page.get_by_role("tab", name="Attention").click()
     page.wait_for_selector(".attention[data-rev]")
     sizes.clear()
@@ -102,6 +101,7 @@ def measure(
     page.locator("#max_new_tokens input").fill("1")
     old = page.locator("#tokens [data-state]").get_attribute("data-run")
     grid = int(page.locator(".head-grid").get_attribute("data-rev") or 0)
+    page.get_by_role("button", name="Type your own text").click()
     box = page.locator("#text textarea")
     box.fill((TEXT * (n_tokens // len(TEXT) + 1))[: n_tokens - 2])
     box.press("Enter")
@@ -121,7 +121,6 @@ def measure(
     before = sum(sizes)
     clicks = clicked(page, ".head-grid button", ".attention", n_clicks)
     nodes = int(page.evaluate("document.querySelectorAll('*').length"))
-    page.close()
     return before, clicks, nodes
 
 

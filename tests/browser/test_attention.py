@@ -12,6 +12,7 @@ from kit.browser import every
 from kit.serving import Shared
 from playwright.sync_api import expect
 
+from benchmarks import scale
 from transformer import Run
 from transformer.analysis.attention_flow import flow_weights
 from transformer.analysis.head_measures import ALL
@@ -218,3 +219,13 @@ def test_every_head_of_a_layer_has_its_colour_and_its_weight_on_a_pair(door):
     heads.nth(3).click()
     expect(heads.nth(3)).to_have_attribute("aria-pressed", "true")
     door.wait_for_address("head=3")
+
+
+def test_the_benchmark_of_large_attention_finds_its_way_on_the_page(memory, server, monkeypatch):
+    monkeypatch.setattr(scale, "REST_MS", 0)
+    context = memory(viewport={"width": 1440, "height": 900})
+    n_bytes, clicks, n_nodes = scale.measure(context.new_page(), server.url, 40, 2)
+    assert n_bytes > 0
+    assert len(clicks) == 2
+    assert n_nodes > 0
+    context.close()
