@@ -15,7 +15,7 @@ from transformer.analysis.logit_contribution import LogitContribution, WrittenAt
 from transformer.analysis.logit_lens import lens_logits
 from transformer.analysis.text_before import TextBefore, altered, check_made_by, check_run, in_parts
 from transformer.checks import check_whole
-from transformer.inference.decode_session import DecodeSession
+from transformer.inference.decode_session import session_of
 from transformer.inference.generation import generate
 from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
 from transformer.interventions.descriptions import Ablate, Intervention
@@ -192,7 +192,7 @@ def written_with(
         sources=[source] if source else None,
         max_new_tokens=N_WRITTEN,
         end_ids=model.tokenizer.end_ids,
-        session=DecodeSession(model.engine) if model.engine and not hooks else None,
+        session=session_of(model.engine, hooks),
         hooks=hooks,
     )
     return tuple(one_sentence(model, (step.token for (step,) in steps if step)))

@@ -13,7 +13,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.functional import masked_softmax, position_mask
 from transformer.model.sites import Site
 from transformer.runs.batch import Batch
-from transformer.runs.head_data import HeadView, SiteLike, check_row, head_view
+from transformer.runs.head_data import Head, HeadView, SiteLike, check_row, head_view
 
 BoolArray = NDArray[np.bool_]
 Doubles = NDArray[np.float64]
@@ -67,7 +67,7 @@ def masks_used(batch: Batch, site: Site) -> tuple[str, ...]:
     return tuple(name for name in acting if name != "padding" or not read)
 
 
-def without_mask(batch: Batch, row: int, site: SiteLike, head: int | str, which: str) -> Removal:
+def without_mask(batch: Batch, row: int, site: SiteLike, head: Head, which: str) -> Removal:
     """The weights that this head's own scores give when one mask is left out.
 
     row: which sentence; which: "padding" or "causal", one that acts in this attention. head "mean"
@@ -94,7 +94,7 @@ def without_mask(batch: Batch, row: int, site: SiteLike, head: int | str, which:
     )
 
 
-def weight_on_padding(batch: Batch, row: int, site: SiteLike, head: int | str) -> float:
+def weight_on_padding(batch: Batch, row: int, site: SiteLike, head: Head) -> float:
     """The share, from 0 to 1, of its weights that a head gave to padding: the mean over the
     queries that are text.
 

@@ -13,7 +13,7 @@ from transformer.inference.engines.compiled import CompiledDecoder, Greedy
 from transformer.inference.engines.memory import new_floats
 from transformer.model.config import ModelConfig
 from transformer.model.functional import causal_mask
-from transformer.model.hooks import ForwardContext
+from transformer.model.hooks import ForwardContext, HookLike
 from transformer.model.sites import Site
 from transformer.model.trace import Trace
 from transformer.model.transformer import EncoderDecoder
@@ -96,6 +96,13 @@ class Hypotheses:
             read[:count] = read[list(parents)]
         self.logits = self._reader.read_each(tokens, self._length)
         self._length += 1
+
+
+def session_of(
+    engine: CompiledDecoder | None, hooks: Sequence[HookLike] = ()
+) -> DecodeSession | None:
+    """A session of the engine; None without one, and with hooks, which it could not apply."""
+    return None if engine is None or hooks else DecodeSession(engine)
 
 
 class DecodeSession:

@@ -24,7 +24,7 @@ from transformer.checks import (
     shortened,
 )
 from transformer.inference import model_html
-from transformer.inference.decode_session import DecodeSession
+from transformer.inference.decode_session import session_of
 from transformer.inference.engines.compiled import AUTO, engine_of
 from transformer.inference.fill import N_BEST, Filled, fill
 from transformer.inference.generation import generate
@@ -357,7 +357,7 @@ class Model(LoadedModel):
             prepared = model._to_trace(request)
             all_hooks = (*hooks_for(model, request, prepared), *own)
             check_places(model, request, prepared)
-            session = DecodeSession(model.engine) if model.engine and not all_hooks else None
+            session = session_of(model.engine, all_hooks)
             return run_of(
                 model, request, prepared, [], ended=False, hooks=all_hooks, session=session
             )

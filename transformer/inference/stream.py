@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from transformer.inference.beam import beam_search
-from transformer.inference.decode_session import DecodeSession
+from transformer.inference.decode_session import DecodeSession, session_of
 from transformer.inference.generation import generate
 from transformer.inference.loaded import (
     LoadedModel,
@@ -108,9 +108,7 @@ class Stream:
 
     @functools.cached_property
     def _session(self) -> DecodeSession | None:
-        """A fast engine for one text, unless there are interventions."""
-        engine = self._model.engine if not self._hooks else None
-        return None if engine is None else DecodeSession(engine)
+        return session_of(self._model.engine, self._hooks)
 
     @functools.cached_property
     def _hooks(self) -> Sequence[Hook]:

@@ -96,7 +96,7 @@ def _last(x: Tensor, is_text: Tensor | None) -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Head:
+class OutputHead:
     """make: the module for a ModelConfig. predicts: it scores the next, or a hidden, token.
     labelled: it scores labels. pool: makes one vector of a text, so that its scores are of the
     whole text: (B, T, C) and is_text (B, T) or None -> (B, C).
@@ -108,11 +108,11 @@ class Head:
     pool: Callable[[Tensor, Tensor | None], Tensor] | None = None
 
 
-HEADS: dict[str, Head] = {
-    "tokens": Head(make=_token_head, predicts=True),
-    "none": Head(make=_no_head),
-    "text-labels": Head(make=LabelHead, labelled=True, pool=_first),
-    "text-labels-mean": Head(make=LabelHead, labelled=True, pool=_mean),
-    "text-labels-last": Head(make=LabelHead, labelled=True, pool=_last),
-    "token-labels": Head(make=LabelHead, labelled=True),
+HEADS: dict[str, OutputHead] = {
+    "tokens": OutputHead(make=_token_head, predicts=True),
+    "none": OutputHead(make=_no_head),
+    "text-labels": OutputHead(make=LabelHead, labelled=True, pool=_first),
+    "text-labels-mean": OutputHead(make=LabelHead, labelled=True, pool=_mean),
+    "text-labels-last": OutputHead(make=LabelHead, labelled=True, pool=_last),
+    "token-labels": OutputHead(make=LabelHead, labelled=True),
 }

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from transformer.inference.model import Model
 
 MAX_CELLS = 400  # on a side of a heatmap: 4 MB in a notebook
-Head = int | Literal["mean"]
+Head = int | Literal["mean"]  # its number, or the mean of all
 Stage = Literal["scores", "masked", "weights"]
 Scale = Literal["linear", "sqrt", "log"]
 ColourRange = Literal["fixed", "own"]

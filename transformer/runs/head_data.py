@@ -20,10 +20,10 @@ from transformer.model.sites import SiteLike as SiteLike
 from transformer.model.trace import AttentionRecord, Trace
 from transformer.runs.batch import Batch
 from transformer.runs.compact_trace import QKV, stored_at
+from transformer.runs.drawing import Head as Head
 from transformer.runs.drawing import Stage
 from transformer.runs.run import Run
 
-Head = int | str
 STAGES: tuple[Stage, ...] = get_args(Stage)
 
 

@@ -13,6 +13,7 @@ from transformer.analysis.head_measures import ALL
 from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark, numeral, say, say_list, say_n
 from transformer.network_words import attention_name
+from transformer.runs.head_data import Head
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, view
 from transformer.views.drawing import style
@@ -194,7 +195,7 @@ def answer_corpus(
     stack: Annotated[str, STACK],
     kind: Annotated[str, KIND],
     layer: Annotated[int, Int(title="Layer", use="selection")] = 0,
-    head: Annotated[int | str, HEAD],
+    head: Annotated[Head, HEAD],
     across: Annotated[
         str, Choice(title=mark("Across"), options=OPTIONS, link="across")
     ] = "previous",

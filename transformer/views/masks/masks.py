@@ -169,7 +169,7 @@ def mask_removed(
     batch: Batch,
     row: int,
     site: SiteLike,
-    head: int | str,
+    head: Head,
     which: str,
 ) -> go.Figure:
     """The weights of one head of one sentence without its padding or its causal mask.
