@@ -181,10 +181,10 @@ def host_of(address: str) -> str:
 def own_address() -> str | None:
     """This machine's address on the network through which it reaches others; None without one."""
     for family, other in ELSEWHERE:
-        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asked:
-            asked.connect((other, 9))
-            found = str(asked.getsockname()[0])
-            number = ipaddress.ip_address(found)
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((other, 9))
+            address = str(probe.getsockname()[0])
+            number = ipaddress.ip_address(address)
             if not (number.is_loopback or number.is_unspecified or number.is_link_local):
-                return found
+                return address
     return None

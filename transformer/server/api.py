@@ -149,7 +149,7 @@ def look_endpoints(service: Service) -> list[Callable[..., Any]]:
 
     def views() -> list[dict[str, Any]]:
         """Every view of the page as it declares itself: its pictures and their parameters."""
-        return [one.schema() for one in VIEWS.values()]
+        return [each.schema() for each in VIEWS.values()]
 
     def view(picture: str, run: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
         """A picture of a run, batch or model: its figure as Plotly's JSON, and its numbers.
@@ -162,10 +162,10 @@ def look_endpoints(service: Service) -> list[Callable[..., Any]]:
         check_choice("picture", picture, PICTURES)
         if not isinstance(parameters, dict | None):
             raise ValueError(f"parameters must be an object; got {shortened(parameters)}")
-        asked = PICTURES[picture].subject
-        subject = asked if asked in ("batch", "model") else "run"
-        found = answer(service, PICTURES[picture], {**(parameters or {}), subject: run})
-        return {name: _listed(value) for name, value in found.items()}
+        kind = PICTURES[picture].subject
+        subject = kind if kind in ("batch", "model") else "run"
+        answered = answer(service, PICTURES[picture], {**(parameters or {}), subject: run})
+        return {name: _listed(value) for name, value in answered.items()}
 
     def limits() -> dict[str, dict[str, Any]]:
         """How much may be asked at once: each limit with its unit, and what happens beyond it."""
@@ -181,7 +181,7 @@ def _listed(value: Any) -> Any:
     if is_figure(value):
         return json.loads(str(value.to_json(validate=False)))
     if isinstance(value, dict):
-        return {name: _listed(one) for name, one in value.items()}
+        return {name: _listed(item) for name, item in value.items()}
     return value
 
 
@@ -212,7 +212,9 @@ async def tools(page: gr.Blocks) -> AsyncIterator[None]:
     def written(outputs: list[Any], _root: str) -> list[Any]:
         from mcp.types import TextContent
 
-        texts = (json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in outputs)
+        texts = (
+            json.dumps(output, ensure_ascii=False, separators=(",", ":")) for output in outputs
+        )
         return [TextContent(type="text", text=text) for text in texts]
 
     server: Any = page.mcp_server_obj

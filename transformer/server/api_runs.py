@@ -148,13 +148,14 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
             model: name of one of /models, an encoder alone
             n_best: tokens that are given for each position, 1 to 50
         """
-        found = service.fill(model, text, n_best)
+        filled = service.fill(model, text, n_best)
         return {
-            "text": found.text,
-            "ids": list(found.ids),
-            "positions": list(found.positions),
+            "text": filled.text,
+            "ids": list(filled.ids),
+            "positions": list(filled.positions),
             "guesses": [
-                [dataclasses.asdict(one) for one in position] for position in found.guesses
+                [dataclasses.asdict(candidate) for candidate in position]
+                for position in filled.guesses
             ],
         }
 
@@ -216,12 +217,12 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
             by: zero, or mean, the head's mean over the text
         """
         item = service.store.run(run)
-        found = service.queries.ask(head_importance, item, position=position, by=by)
+        effects = service.queries.ask(head_importance, item, position=position, by=by)
         return {
             "position": position,
-            "token": service.model(item.model).tokenizer.label(found.target),
-            "log_probability": found.log_probability,
-            "change": {f"{s} {k}": change.tolist() for (s, k), change in found.change.items()},
+            "token": service.model(item.model).tokenizer.label(effects.target),
+            "log_probability": effects.log_probability,
+            "change": {f"{s} {k}": change.tolist() for (s, k), change in effects.change.items()},
         }
 
     def next_token(run: str, position: int) -> dict[str, Any]:
@@ -232,12 +233,12 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
             position: of the token, counted from 0; at the end of the ids, what would follow
         """
         item = service.store.run(run)
-        found = service.queries.ask(next_token_of, item, position=position)
+        change = service.queries.ask(next_token_of, item, position=position)
         tokens = service.model(item.model).tokenizer
-        rows = zip(found.ids, found.intact.tolist(), found.intervened.tolist(), strict=True)
+        rows = zip(change.ids, change.intact.tolist(), change.intervened.tolist(), strict=True)
         return {
             "position": position,
-            "token": tokens.label(found.target),
+            "token": tokens.label(change.target),
             "candidates": [
                 {"id": i, "token": tokens.label(i), "intact": intact, "altered": altered}
                 for i, intact, altered in rows
@@ -270,15 +271,15 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
         item = service.store.run(run)
         where = {"stack": stack, "part": part, "kind": kind, "target": target}
         more = {"other": check_input(other), "position": position, **where}
-        found = service.queries.ask(patch_effect, item, **more)
-        assert found.target is not None
+        effect = service.queries.ask(patch_effect, item, **more)
+        assert effect.target is not None
         return {
             "position": position,
-            "target": found.target,
-            "token": service.model(item.model).tokenizer.label(found.target),
-            "before": found.before,
-            "other": found.other,
-            "change": found.change.tolist(),
+            "target": effect.target,
+            "token": service.model(item.model).tokenizer.label(effect.target),
+            "before": effect.before,
+            "other": effect.other,
+            "change": effect.change.tolist(),
         }
 
     def breaks(model: str = default) -> list[dict[str, Any]]:
@@ -330,14 +331,14 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
             raise ValueError(f"only a translator takes a target; {shortened(model)} is none")
         else:
             run, scored = service.read_end(model, text, **languages), text
-        found = service.queries.ask(text_cost, run, text=scored)
+        cost = service.queries.ask(text_cost, run, text=scored)
         return {
-            "tokens": list(found.tokens),
-            "bits": list(found.bits),
-            "total_bits": found.total_bits,
-            "bits_per_byte": found.bits_per_byte,
-            "n_bytes": found.n_bytes,
-            "perplexity": found.perplexity,
+            "tokens": list(cost.tokens),
+            "bits": list(cost.bits),
+            "total_bits": cost.total_bits,
+            "bits_per_byte": cost.bits_per_byte,
+            "n_bytes": cost.n_bytes,
+            "perplexity": cost.perplexity,
         }
 
     return [importance, next_token, patching, breaks, score]

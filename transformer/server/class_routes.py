@@ -66,20 +66,20 @@ def step_shower(service: Service, classes: Classes) -> Question:
     def show_step(data: Mapping[str, Any]) -> dict[str, Any]:
         allowed = ("code", "key", "name", "step", "phase", "order", "run")
         check_names("show_step", data, allowed)
-        one = classes.owned(data.get("code"), data.get("key"))
+        class_ = classes.owned(data.get("code"), data.get("key"))
         if "name" not in data:
-            one.show(None)
+            class_.show(None)
             return {}
         phase = data.get("phase")
         check_choice("phase", phase, PHASES)
         step = step_of(data["name"], data.get("step"))
         asks = TASK if phase == TASK or (phase == SHOWN and step.check) else GUESS
         context = context_of(service, data) if asks == TASK and step.check else None
-        asked = _task(step.check, step, context) if step.check and context else {}
+        task = _task(step.check, step, context) if step.check and context else {}
         if asks == GUESS and step.guesses:
-            asked = {"kind": "options", "order": range(len(step.guesses))}
-        poll = Poll(lesson=data["name"], step=data["step"], asks=asks, **{"kind": "", **asked})
-        poll = one.asked(poll)
+            task = {"kind": "options", "order": range(len(step.guesses))}
+        poll = Poll(lesson=data["name"], step=data["step"], asks=asks, **{"kind": "", **task})
+        poll = class_.asked(poll)
         if sorted(order := order_of(data)) == list(range(len(poll.order))):
             poll.order = order
         poll.is_over, poll.right, poll.best = phase == SHOWN, None, None
@@ -87,7 +87,7 @@ def step_shower(service: Service, classes: Classes) -> Question:
             poll.right, poll.best = frozenset({step.guessed - 1}), step.guessed - 1
         elif poll.is_over and poll.kind not in ("", "text") and step.check and context:
             _grade(poll, step.check, context)
-        one.show(poll)
+        class_.show(poll)
         return {}
 
     return show_step
@@ -109,11 +109,11 @@ def text_taker(service: Service, classes: Classes) -> Question:
 
     def class_text(data: Mapping[str, Any]) -> dict[str, Any]:
         check_names("class_text", data, ("code", "phone", "name", "text"))
-        one = classes.find(data.get("code"))
-        phone, poll = one.join(data.get("phone")), one.poll
+        class_ = classes.find(data.get("code"))
+        phone, poll = class_.join(data.get("phone")), class_.poll
         if poll and poll.kind == "text" and not poll.is_over and data.get("name") == poll.name:
             poll.tried[phone] = _tried(service, step_of(poll.lesson, poll.step), data.get("text"))
-        return _to_phone(one, phone)
+        return _to_phone(class_, phone)
 
     return class_text
 
@@ -149,7 +149,7 @@ def _task(check: Check, step: Step, context: GradingContext) -> dict[str, Any]:
         labels = run.source_labels if check.stack == "encoder" else run.labels
     elif check.kind == "head":
         heads, look = check.answers(context), "heads"
-        labels = tuple(f"{one['site'].split('.')[1]}·{one['head']}" for one in heads)
+        labels = tuple(f"{head['site'].split('.')[1]}·{head['head']}" for head in heads)
     if order := range(len(labels) or len(step.options)):
         return {
             "kind": "options", "order": order, "look": look, "labels": labels, "stack": check.stack,
@@ -170,34 +170,36 @@ def _grade(poll: Poll, check: Check, context: GradingContext) -> None:
         except ValueError:  # a token that cannot be measured
             return False
 
-    poll.right = frozenset({one for one in {*poll.answers.values()} if is_right(one)} | {poll.best})
+    poll.right = frozenset(
+        {answer for answer in {*poll.answers.values()} if is_right(answer)} | {poll.best}
+    )
 
 
 # ---- what is shown ----
 
 
-def _described(one: Class, poll: Poll | None) -> dict[str, Any]:
+def _described(class_: Class, poll: Poll | None) -> dict[str, Any]:
     """A poll of this class in the language of this request."""
     if poll is None:
-        return {"rev": one.rev, "name": ""}
+        return {"rev": class_.rev, "name": ""}
     step, is_guess = step_of(poll.lesson, poll.step), poll.asks == GUESS
     texts = poll.labels or (step.guesses if is_guess else step.options)
     return {
-        "rev": one.rev, "name": poll.name, "title": step.title, "look": poll.look,
+        "rev": class_.rev, "name": poll.name, "title": step.title, "look": poll.look,
         "question": (step.guess if is_guess else step.task) if poll.kind else "",
         "stack": poll.stack, "kind": poll.kind, "over": poll.is_over, "best": poll.best,
         "options": [{"at": at, "text": texts[at]} for at in poll.order],
     }  # fmt: skip
 
 
-def _guesses(one: Class, poll: Poll) -> Mapping[str, PollAnswer]:
+def _guesses(class_: Class, poll: Poll) -> Mapping[str, PollAnswer]:
     """The guesses at the step of a poll, by phone."""
-    asked = one.polls.get(f"{poll.lesson}.{poll.step}.{GUESS}")
-    return asked.answers if asked else {}
+    earlier = class_.polls.get(f"{poll.lesson}.{poll.step}.{GUESS}")
+    return earlier.answers if earlier else {}
 
 
-def _to_phone(one: Class, phone: str) -> dict[str, Any]:
-    said, poll = _described(one, one.poll), one.poll
+def _to_phone(class_: Class, phone: str) -> dict[str, Any]:
+    said, poll = _described(class_, class_.poll), class_.poll
     if poll is None:
         return said
     answer = poll.answers.get(phone)
@@ -208,7 +210,7 @@ def _to_phone(one: Class, phone: str) -> dict[str, Any]:
         said |= {"text": tried.text if tried else step.state.get("text", "")}
         said |= {"says": tried.says, "right": tried.right} if tried else {}
     if poll.is_over and poll.asks == TASK and step.guessed:
-        guess = _guesses(one, poll).get(phone)
+        guess = _guesses(class_, poll).get(phone)
         best = step.guesses[step.guessed - 1]
         said["guessed"] = {
             "text": best,
@@ -217,12 +219,12 @@ def _to_phone(one: Class, phone: str) -> dict[str, Any]:
     return said
 
 
-def _to_teacher(one: Class) -> dict[str, Any]:
-    poll = one.poll
-    said: dict[str, Any] = {"phones": one.n_phones()}
+def _to_teacher(class_: Class) -> dict[str, Any]:
+    poll = class_.poll
+    said: dict[str, Any] = {"phones": class_.n_phones()}
     if poll is None:
-        return _described(one, poll) | said | {"counts": [], "right": None, "answered": 0}
-    step, guesses, is_over = step_of(poll.lesson, poll.step), _guesses(one, poll), poll.is_over
+        return _described(class_, poll) | said | {"counts": [], "right": None, "answered": 0}
+    step, guesses, is_over = step_of(poll.lesson, poll.step), _guesses(class_, poll), poll.is_over
     right = sorted(poll.right) if poll.right is not None else None
     if is_over and step.guessed and poll.asks == TASK:
         n_right = sum(guess == step.guessed - 1 for guess in guesses.values())
@@ -230,12 +232,12 @@ def _to_teacher(one: Class) -> dict[str, Any]:
             "right": n_right, "all": len(guesses), "text": step.guesses[step.guessed - 1],
         }  # fmt: skip
     if not poll.kind:  # a step that asks for a run: the guess stays in sight
-        poll = one.polls.get(f"{poll.lesson}.{poll.step}.{GUESS}", poll)
+        poll = class_.polls.get(f"{poll.lesson}.{poll.step}.{GUESS}", poll)
         right = [step.guessed - 1] if is_over and step.guessed and poll.kind else None
     counts = sorted(Counter(poll.answers.values()).items())
     texts = [{"text": o.text, "said": o.said, "right": o.right} for o in poll.tried.values()]
     said |= {"counts": counts, "right": right, "texts": texts}
-    return _described(one, poll) | said | {"answered": len(poll.answers) + len(texts)}
+    return _described(class_, poll) | said | {"answered": len(poll.answers) + len(texts)}
 
 
 # ---- the routes ----
@@ -252,8 +254,8 @@ def class_routes(classes: Classes) -> APIRouter:
 
     @router.post("/open")
     async def open_class() -> dict[str, Any]:
-        one = classes.open()
-        return {"code": one.code, "key": one.key}
+        class_ = classes.open()
+        return {"code": class_.code, "key": class_.key}
 
     @router.post("/tally")
     async def tally(data: Data) -> dict[str, Any]:
@@ -269,13 +271,15 @@ def class_routes(classes: Classes) -> APIRouter:
         """{"code", "phone", "seen"}: what is asked now, once it is another than what was seen."""
         deadline = current()
         check_names("asked", data, ("code", "phone", "seen"))
-        one = classes.find(data.get("code"))
-        phone = one.join(data.get("phone"))
+        class_ = classes.find(data.get("code"))
+        phone = class_.join(data.get("phone"))
         has_room = classes.n_waiting < MAX_PHONES_WAITING
         give_up = time.monotonic() + (WAIT_S if has_room else 0)
         classes.n_waiting += 1
         try:
-            while one.rev == data.get("seen") and not one.is_over and time.monotonic() < give_up:
+            while (
+                class_.rev == data.get("seen") and not class_.is_over and time.monotonic() < give_up
+            ):
                 if not deadline.is_wanted():  # it has left
                     break
                 await asyncio.sleep(random.uniform(*LOOK_S))
@@ -283,18 +287,18 @@ def class_routes(classes: Classes) -> APIRouter:
             classes.n_waiting -= 1
         if not has_room:  # for another phone
             response.headers["connection"] = "close"
-        return _to_phone(classes.find(one.code), phone)
+        return _to_phone(classes.find(class_.code), phone)
 
     @router.post("/answer")
     async def answer(data: Data) -> dict[str, Any]:
         """{"code", "phone", "name", "answer"}: count it, if that is still asked."""
         check_names("answer", data, ("code", "phone", "name", "answer"))
-        one = classes.find(data.get("code"))
-        phone = one.join(data.get("phone"))
-        poll = one.poll
+        class_ = classes.find(data.get("code"))
+        phone = class_.join(data.get("phone"))
+        poll = class_.poll
         if poll and not poll.is_over and data.get("name") == poll.name:
             poll.answers[phone] = poll.check(data.get("answer"))
-        return _to_phone(one, phone)
+        return _to_phone(class_, phone)
 
     return router
 

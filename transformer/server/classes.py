@@ -123,7 +123,7 @@ class Class:
             )
         now = time.monotonic()
         if phone not in self.seen and len(self.seen) >= MAX_CLASS_PHONES:
-            self.seen = {one: at for one, at in self.seen.items() if now - at < ABSENT_S}
+            self.seen = {name: at for name, at in self.seen.items() if now - at < ABSENT_S}
         if phone not in self.seen and len(self.seen) >= MAX_CLASS_PHONES:
             raise InvalidRequest(
                 "class_full",
@@ -137,7 +137,7 @@ class Class:
         """The number of phones that are connected or have answered the current question."""
         now, poll = time.monotonic(), self.poll
         answered = {*poll.answers, *poll.tried} if poll else set()
-        return sum(now - at < ABSENT_S or one in answered for one, at in self.seen.items())
+        return sum(now - at < ABSENT_S or phone in answered for phone, at in self.seen.items())
 
     def asked(self, poll: Poll) -> Poll:
         """The poll of this name, with its answers if it was asked before; else this one."""
@@ -170,7 +170,7 @@ class Classes:
         either."""
         every: list[Class] = self._budget.of(CLASSES)
         address = caller().address
-        own = [one for one in every if one.address == address]
+        own = [class_ for class_ in every if class_.address == address]
         for crowd, most in ((own, of_one_address(MAX_CLASSES)), (every, MAX_CLASSES)):
             if len(crowd) < most:
                 continue
@@ -179,46 +179,46 @@ class Classes:
                 ending = _unused(crowd, len(own))
             self.end(ending)
             every.remove(ending)
-        codes = {one.code for one in every}
+        codes = {class_.code for class_ in every}
         code = ""
         while not code or code in codes:
             code = "".join(secrets.choice(SIGNS) for _ in range(N_SIGNS))
         key = secrets.token_urlsafe(16)
-        made = Class(
+        class_ = Class(
             code=code, key=key, address=address, taught_at=time.monotonic(), gone=current().flag
         )
-        self._budget.put(CLASSES, code, made, CLASS_BYTES)
-        return made
+        self._budget.put(CLASSES, code, class_, CLASS_BYTES)
+        return class_
 
     def find(self, code: object) -> Class:
         """The class of a code. Raises Refused."""
-        found: Class | None = self._budget.peek(CLASSES, code) if isinstance(code, str) else None
-        if found is None:
+        class_: Class | None = self._budget.peek(CLASSES, code) if isinstance(code, str) else None
+        if class_ is None:
             raise Refused(404, NO_CLASS)
-        return found
+        return class_
 
     def owned(self, code: object, key: object) -> Class:
         """A class for its teacher, whose question keeps it. Raises Refused also for a wrong key."""
-        found = self.find(code)
-        given = key.encode(errors="surrogatepass") if isinstance(key, str) else b""
-        if not secrets.compare_digest(found.key.encode(), given):
+        class_ = self.find(code)
+        secret = key.encode(errors="surrogatepass") if isinstance(key, str) else b""
+        if not secrets.compare_digest(class_.key.encode(), secret):
             raise Refused(404, NO_CLASS)
-        found.taught_at = time.monotonic()
+        class_.taught_at = time.monotonic()
         self._budget.get(CLASSES, code)
-        return found
+        return class_
 
-    def end(self, one: Class) -> None:
+    def end(self, class_: Class) -> None:
         """Forget a class."""
-        one.is_over = True
-        self._budget.discard(CLASSES, one.code)
+        class_.is_over = True
+        self._budget.discard(CLASSES, class_.code)
 
 
 def _unused(classes: Sequence[Class], n_own: int) -> Class:
     """The newest of the address with most classes that has no phones, if that address has two more
     than the n_own of the one that asks. Raises InvalidRequest."""
-    count = Counter(one.address for one in classes)
+    count = Counter(class_.address for class_ in classes)
     address, most = count.most_common(1)[0]
-    unused = [one for one in classes if one.address == address and not one.n_phones()]
+    unused = [class_ for class_ in classes if class_.address == address and not class_.n_phones()]
     if most < n_own + 2 or not unused:
         raise InvalidRequest(
             "too_many_classes",

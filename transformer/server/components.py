@@ -92,17 +92,17 @@ def view_component(view: View) -> gr.HTML:
     return component(view.name, folder=folder, folded=folded, predicts=view.predicts)
 
 
-def calling(module: str, call: str, *given: str) -> str:
-    """The `js` of an event of Gradio's that calls what a module exports; given: the names of the
-    event's values in the call."""
+def calling(module: str, call: str, *arguments: str) -> str:
+    """The `js` of an event of Gradio's that calls what a module exports; arguments: the
+    names of the event's values in the call."""
     then = f'({{ modules }}) => {{ modules["{module}"].{call}; }}'
-    return f'({", ".join(given)}) => import("page").then({then})'
+    return f'({", ".join(arguments)}) => import("page").then({then})'
 
 
-def giving(module: str, call: str, *given: str) -> str:
+def giving(module: str, call: str, *arguments: str) -> str:
     """Like `calling`; the outputs are the result of the call."""
     then = f'({{ modules }}) => modules["{module}"].{call}'
-    return f'({", ".join(given)}) => import("page").then({then})'
+    return f'({", ".join(arguments)}) => import("page").then({then})'
 
 
 def connect_buttons(controls: Controls) -> None:
@@ -124,8 +124,8 @@ def connect_state(controls: Controls) -> None:
     """
     module = "server/static/gradio.js"
     for name in KEPT:
-        told = calling(module, f"controlChanged({name!r}, value)", "value")
-        controls[name].change(None, controls[name], None, js=told, **EACH)
+        listener = calling(module, f"controlChanged({name!r}, value)", "value")
+        controls[name].change(None, controls[name], None, js=listener, **EACH)
     choose = calling("server/static/link.js", "chooseModel(model)", "model")
     controls["model"].input(None, controls["model"], None, js=choose, **PRIVATE)
     header = controls["share"]  # the component whose event carries what is set

@@ -66,10 +66,10 @@ class Experiments:
         """See ablation.losses_without."""
         model = self.model(name)
         with taken(self._slots, PATIENCE_S), until(time_limit(self._seconds)):
-            found = self._losses.get(name) or losses_without(model)
+            losses = self._losses.get(name) or losses_without(model)
             if not is_own(name):
-                self._losses[name] = found
-            return found
+                self._losses[name] = losses
+            return losses
 
     def known_losses(self, name: str) -> dict[str | None, float | None]:
         """The losses that `losses_without` has already computed; empty if none."""

@@ -89,7 +89,7 @@ def page_fields() -> dict[str, Parameter]:
     """The fields of the page itself, in the order in which they are shown."""
     names = {tab_name(tab): tab for tab in tabs(VIEWS.values())}
     tab = Choice(name="tab", options=names, default=next(iter(names)))
-    return {one.name: one for one in (tab, *_PAGE)}
+    return {field.name: field for field in (tab, *_PAGE)}
 
 
 def fields_schema() -> dict[str, Any]:
@@ -106,48 +106,48 @@ def fields_schema() -> dict[str, Any]:
 # ---- a run's request ----
 
 
-def settings_of(asked: Mapping[str, Any], method: str = GREEDY) -> dict[str, Any]:
+def settings_of(request: Mapping[str, Any], method: str = GREEDY) -> dict[str, Any]:
     """The settings of a run's request, as `Service.stream` takes them.
 
     method: where the request names none. An altered network does not search: a beam search becomes
     greedy. Raises ValueError for an unknown method and for other names; the rest is checked by the
     `Request` itself.
     """
-    check_names("a request", asked, REQUEST)
-    method = asked.get("method", method)
+    check_names("a request", request, REQUEST)
+    method = request.get("method", method)
     check_choice("method", method, METHODS)
-    given = {name: asked[name] for name in CHANGES if asked.get(name)}
-    if method == BEAM and given:
+    settings = {name: request[name] for name in CHANGES if request.get(name)}
+    if method == BEAM and settings:
         method = GREEDY
     for name in READ[method]:
         _, first, off = NUMBERS[name]
-        value = asked.get(name, first)
+        value = request.get(name, first)
         if value is None:
             raise InvalidRequest("no_number", "{name} is empty: give a number", name=name)
-        given[name] = None if value == off else value
-    if asked.get("read_as") is not None:
-        check_choice("read_as", asked["read_as"], READ_AS)
+        settings[name] = None if value == off else value
+    if request.get("read_as") is not None:
+        check_choice("read_as", request["read_as"], READ_AS)
     names = (*LANGUAGES, "read_as")
-    return given | {name: asked[name] for name in names if asked.get(name) is not None}
+    return settings | {name: request[name] for name in names if request.get(name) is not None}
 
 
 def request_of_run(run: Run, *, chats: bool = False) -> dict[str, Any]:
     """The request whose run this is; if it was stopped early, for as many tokens as it has. chats:
     whether its model has a chat template."""
     request = run.reproducing_request
-    asked: dict[str, Any] = {"model": run.model, "text": request.text}
+    fields: dict[str, Any] = {"model": run.model, "text": request.text}
     if not run.config.generates:
-        return asked
+        return fields
     sampling = request.sampling
     if chats:
-        asked["read_as"] = CHAT if request.input_ids else TEXT
-    asked["method"] = BEAM if request.beams > 1 else GREEDY if sampling is None else SAMPLE
-    for name in READ[asked["method"]]:
+        fields["read_as"] = CHAT if request.input_ids else TEXT
+    fields["method"] = BEAM if request.beams > 1 else GREEDY if sampling is None else SAMPLE
+    for name in READ[fields["method"]]:
         value = getattr(sampling if name == "temperature" else request, name)
-        asked[name] = NUMBERS[name].off if value is None else value
+        fields[name] = NUMBERS[name].off if value is None else value
     values = request_to_dict(request, defaults=False)
     names = (*CHANGES, *LANGUAGES)
-    return asked | {name: values[name] for name in names if name in values}
+    return fields | {name: values[name] for name in names if name in values}
 
 
 # ---- the tour ----

@@ -27,9 +27,9 @@ def first_answers(
     answers: list[Any] = []
 
     def ask(name: str, data: dict[str, Any]) -> Answer:
-        found = answer(service, PICTURES[name], data)
-        answers.append([name, data, orjson.Fragment(written(found)[0])])
-        return found
+        answered = answer(service, PICTURES[name], data)
+        answers.append([name, data, orjson.Fragment(written(answered)[0])])
+        return answered
 
     of, opening = {"run": run["run"]}, run["opening"]
     site, head = first_head(run)
@@ -46,16 +46,16 @@ def first_answers(
     place = of | {"position": run["last_read"] if read is None else read}
     at = ask("telling", of).get("head")
     named = ask("journey", of if read is None else place)["named"]
-    shown = {"site": str(site), "head": int(head)}
+    where = {"site": str(site), "head": int(head)}
     if "site" not in opening:
         at = at or named
         if not at:
             return answers
-        shown = {"site": "{stack}.{layer}.{kind}".format(**at), "head": at["head"]}
-    ask("heatmap", of | shown | {"numbers": True})
-    ask("without_head", place | shown)
+        where = {"site": "{stack}.{layer}.{kind}".format(**at), "head": at["head"]}
+    ask("heatmap", of | where | {"numbers": True})
+    ask("without_head", place | where)
     if run["stack"] == "decoder":
-        texts = [ask("continuation", data)["labels"] for data in (place, place | shown)]
+        texts = [ask("continuation", data)["labels"] for data in (place, place | where)]
         if texts[0] and texts[0][0] != texts[1][0]:
             ask("deciding", place)
     return answers

@@ -59,7 +59,7 @@ API, RESOURCES = "/gradio_api", "/resources"  # below which programs and the pag
 SESSION = "x-session"  # the header by which the page's script says whose request it is
 JSON, LINES = "application/json", "application/x-ndjson"
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
-LINKS = [f"/{one['name']}" for one in read_tour()["link"]]
+LINKS = [f"/{link['name']}" for link in read_tour()["link"]]
 # Of Gradio's routes only these are reached: exact paths, and files, none of whose names begins with
 # a dot. Its queue, which nobody serves here, would keep each request for ever.
 GRADIO = (
@@ -281,7 +281,7 @@ def _ending() -> Refused:
 def _is_ours(error: BaseException) -> bool:
     """Whether an exception comes from this package, past this file."""
     frames = traceback.extract_tb(error.__traceback__)
-    return any(one.filename.startswith(OURS) and one.filename != __file__ for one in frames)
+    return any(frame.filename.startswith(OURS) and frame.filename != __file__ for frame in frames)
 
 
 def path_of(scope: Scope) -> str:
@@ -298,8 +298,8 @@ def is_of_page(path: str) -> bool:
 def language_of(scope: Scope) -> str:
     """The language that a request asks for: in its query, as all requests of the page's scripts
     do, or, for the page itself, in its header. English for programs."""
-    asked = LANGUAGE.search(scope["query_string"])
-    accepted = [asked[1].decode()] if asked else []
+    match = LANGUAGE.search(scope["query_string"])
+    accepted = [match[1].decode()] if match else []
     if not path_of(scope).startswith((f"{API}/", RESOURCES)):
         accepted.append(dict(scope["headers"]).get(b"accept-language", b"").decode("latin-1"))
     return negotiate_language(", ".join(accepted))

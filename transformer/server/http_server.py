@@ -94,7 +94,9 @@ class Connection(H11Protocol):
         if host in getattr(self.app, "trusted_hosts", ()):
             return False
         self._address = address_of(host)
-        same = sum(vars(one).get("_address") == self._address for one in self.connections)
+        same = sum(
+            vars(connection).get("_address") == self._address for connection in self.connections
+        )
         return same > of_one_address(MAX_CONNECTIONS)
 
     def send_400_response(self, msg: str) -> None:
@@ -193,10 +195,10 @@ class Server(uvicorn.Server):
 def notify(state: str) -> None:
     """Tell systemd, if it started this process and asked for it (NOTIFY_SOCKET; see sd_notify)."""
     if address := os.environ.get("NOTIFY_SOCKET"):
-        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
-            told.setblocking(False)  # where systemd is slow, the event loop does not wait
-            told.connect(f"\0{address[1:]}" if address[0] == "@" else address)
-            told.send(state.encode())
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
+            supervisor.setblocking(False)  # where systemd is slow, the event loop does not wait
+            supervisor.connect(f"\0{address[1:]}" if address[0] == "@" else address)
+            supervisor.send(state.encode())
 
 
 @asynccontextmanager
@@ -232,13 +234,13 @@ def listen(host: str | None = None, port: int | None = None) -> socket.socket:
     first free one of PORTS. Raises OSError where none can be had.
     """
     name = (host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1").strip("[]")
-    told = os.environ.get("GRADIO_SERVER_PORT")
-    ports = [port] if port is not None else [int(told)] if told else PORTS
+    variable = os.environ.get("GRADIO_SERVER_PORT")
+    ports = [port] if port is not None else [int(variable)] if variable else PORTS
     problem: Exception | None = None
     for number in ports:
         try:
-            found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-            family, *_, address = min(found, key=lambda one: one[0] != socket.AF_INET)
+            addresses = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+            family, *_, address = min(addresses, key=lambda entry: entry[0] != socket.AF_INET)
             # asyncio sends each part of an answer at once only where the protocol is named.
             bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         except OSError as error:
@@ -252,9 +254,9 @@ def listen(host: str | None = None, port: int | None = None) -> socket.socket:
             bound.close()
         else:
             return bound
-    asked = f"port {ports[0]}" if len(ports) == 1 else f"ports {ports[0]} to {ports[-1]}"
+    wanted = f"port {ports[0]}" if len(ports) == 1 else f"ports {ports[0]} to {ports[-1]}"
     raise OSError(
-        f"cannot listen on {name} {asked}: {problem}; allowed: a free port from 1 to 65535, or no "
+        f"cannot listen on {name} {wanted}: {problem}; allowed: a free port from 1 to 65535, or no "
         "--port for the first free one"
     )
 

@@ -75,7 +75,7 @@ class InBrowser:
                 for address, content in held.files.items()
                 if not address.endswith(KERNEL.name)
             },
-            "kernel": next(one for one in held.files if one.endswith(KERNEL.name)),
+            "kernel": next(file for file in held.files if file.endswith(KERNEL.name)),
             "worker": MODULES.address(WORKER),
             "page": example_page(self._service, caller().session, name, {}),
             "breaks": [*breaks_of(self._service.model(name).config)],

@@ -65,10 +65,10 @@ def learned(service: Service, data: Mapping[str, Any]) -> Answer:
     best, measured = record.measured_by(step), list(record.measurements)
     curves = learning_curves(
         list(record.losses),
-        [one.step for one in measured],
-        [one.accuracy for one in measured],
+        [measurement.step for measurement in measured],
+        [measurement.accuracy for measurement in measured],
         total=record.plan.n_steps,
-        score=[one.score for one in measured],
+        score=[measurement.score for measurement in measured],
         score_name=say(exercise.reads) if exercise.reads else "",
         at=None if at is None else step,
     )
@@ -89,7 +89,7 @@ def learned(service: Service, data: Mapping[str, Any]) -> Answer:
         "wanted": exercise.solve(question),
         "answer": "" if model is None else answer_of(model, exercise, question),
         "best": dataclasses.asdict(best) if best is not None and best.site else None,
-        "pictures": {kind: one.answer() for kind, one in pictures.items()},
+        "pictures": {kind: picture.answer() for kind, picture in pictures.items()},
         "curves": curves,
     }
 
@@ -128,10 +128,10 @@ def examined(service: Service, data: Mapping[str, Any]) -> Answer:
     task = (model.metadata or {}).get("exercise")
     if task not in EXERCISES:
         raise ValueError(f"{model.name} has learned none of the exercises")
-    given = data.get("interventions", ())
-    check_interventions(given)
-    altered = interventions_of(given)
-    if not all(isinstance(one, Ablate | Break) for one in altered):
+    described = data.get("interventions", ())
+    check_interventions(described)
+    altered = interventions_of(described)
+    if not all(isinstance(intervention, Ablate | Break) for intervention in altered):
         raise InvalidRequest(
             "not_alike",
             "held-out questions can be tested only with ablations and switches; "

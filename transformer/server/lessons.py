@@ -30,14 +30,14 @@ FROM_PAGE = ("site", "head", "stack", "token", "cell", "number", "option")
 
 def lessons(service: Service, data: Mapping[str, Any]) -> Answer:
     """The lessons whose models are served: name, title, minutes, and how many checks."""
-    found = [
+    about = [
         {
-            "name": one.name, "title": one.title, "about": one.about, "minutes": one.minutes,
-            "checks": sum(step.check is not None for step in one.steps),
+            "name": each.name, "title": each.title, "about": each.about, "minutes": each.minutes,
+            "checks": sum(step.check is not None for step in each.steps),
         }
-        for one in map(lesson_of, offered(service.models))
+        for each in map(lesson_of, offered(service.models))
     ]  # fmt: skip
-    return {"lessons": found}
+    return {"lessons": about}
 
 
 def lesson(service: Service, data: Mapping[str, Any]) -> Answer:
@@ -62,8 +62,8 @@ def grade(service: Service, data: Mapping[str, Any]) -> Answer:
     """
     _, check = _asked(data)
     context = context_of(service, data)
-    found = check.grade(context, answer_of(data.get("answer"), check, context.run))
-    return {"right": found.right, "says": found.says}
+    result = check.grade(context, answer_of(data.get("answer"), check, context.run))
+    return {"right": result.right, "says": result.says}
 
 
 def solve(service: Service, data: Mapping[str, Any]) -> Answer:
@@ -72,7 +72,7 @@ def solve(service: Service, data: Mapping[str, Any]) -> Answer:
     step, check = _asked(data)
     if task := step.solution.get("learn"):
         opened = adopt(service, {"id": f"{RECORDED}{task}", "at": None})
-        rest = {name: one for name, one in step.solution.items() if name != "learn"}
+        rest = {name: value for name, value in step.solution.items() if name != "learn"}
         network = {name: opened[name] for name in ("model", "max_new_tokens")}
         return {"state": {"tab": "attention", **network, **rest}}
     if plan := step.solution.get("train"):
@@ -81,16 +81,16 @@ def solve(service: Service, data: Mapping[str, Any]) -> Answer:
     if step.solution:
         return {"state": step.solution}
     context = context_of(service, data)
-    found = check.right_answer(context) or {}
-    if not found or check.kind in ("number", "choose"):
-        return dict(found)
+    right = check.right_answer(context) or {}
+    if not right or check.kind in ("number", "choose"):
+        return dict(right)
     if check.kind == "cell":
         site = str(check.arguments["site"])
-        row = found["query"] - first_row(context.run, site)
-        return {"state": {"site": site, "cell": f"{row},{found['key']}"}}
+        row = right["query"] - first_row(context.run, site)
+        return {"state": {"site": site, "cell": f"{row},{right['key']}"}}
     if check.kind == "token":
-        return {"state": {"read": f"{check.stack}.{found['token']}".removeprefix("own.")}}
-    return {"state": found}
+        return {"state": {"read": f"{check.stack}.{right['token']}".removeprefix("own.")}}
+    return {"state": right}
 
 
 def teacher_routes(service: Service) -> APIRouter:
@@ -125,9 +125,9 @@ def offered(served: Mapping[str, Any]) -> list[str]:
 
 def lesson_of(name: Any) -> Lesson:
     """The lesson of a name in this request's language. Raises ValueError for an unknown one."""
-    known = all_lessons()
-    check_choice("lesson", name, known)
-    return nearest(known[name], language())
+    every = all_lessons()
+    check_choice("lesson", name, every)
+    return nearest(every[name], language())
 
 
 def step_of(lesson: Any, number: Any) -> Step:
@@ -143,13 +143,13 @@ def _asked(data: Mapping[str, Any]) -> tuple[Step, Check]:
     return step, step.check
 
 
-def answer_of(given: Any, check: Check, run: Run) -> dict[str, Any]:
+def answer_of(values: Any, check: Check, run: Run) -> dict[str, Any]:
     """Convert the page's answer to the check's arguments. Raises ValueError for anything else."""
-    if not isinstance(given, Mapping) or set(given) - set(FROM_PAGE):
+    if not isinstance(values, Mapping) or set(values) - set(FROM_PAGE):
         raise ValueError(
-            f"an answer must be an object with {', '.join(FROM_PAGE)}; got {shortened(given)}"
+            f"an answer must be an object with {', '.join(FROM_PAGE)}; got {shortened(values)}"
         )
-    answer = dict(given)
+    answer = dict(values)
     if check.kind == "cell":
         site = str(check.arguments["site"])
         if answer.get("site") != site:

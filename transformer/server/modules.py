@@ -96,14 +96,14 @@ class Asset:
                 )
             return self.packed[coding]
 
-    def answer(self, asked: Headers, cache: str) -> Response:
+    def answer(self, request: Headers, cache: str) -> Response:
         """The file as a request accepts it; 304 if its client has it. cache: Cache-Control."""
-        accepted = asked.get("accept-encoding", "").split(",")
-        names = [one.partition(";")[0].strip() for one in accepted if "q=0" not in one]
+        accepted = request.get("accept-encoding", "").split(",")
+        names = [coding.partition(";")[0].strip() for coding in accepted if "q=0" not in coding]
         coding = next((coding for coding in ("br", "gzip") if coding in names), "")
         tag = f'"{self.tag}{f"-{coding}" if coding else ""}"'
         headers = {"Cache-Control": cache, "ETag": tag, "Vary": "Accept-Encoding"}
-        if tag in asked.get("if-none-match", ""):
+        if tag in request.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
         if coding:
             headers["Content-Encoding"] = coding
@@ -177,12 +177,12 @@ class Modules:
         for name, script in self.scripts.items():
             sentences = json.dumps([sorted(script.says or ()), sorted(script.says_not)])
             parts[name] = f"{script.text}\0{sentences}".encode()
-        parts |= {str(path): path.read_bytes() for one in languages() for path in files_of(one)}
-        found = hashlib.sha256()
+        parts |= {str(path): path.read_bytes() for lang in languages() for path in files_of(lang)}
+        digest = hashlib.sha256()
         for name, content in parts.items():
-            found.update(f"{name}\0{len(content)}\0".encode())
-            found.update(content)
-        return found.hexdigest()[:16]
+            digest.update(f"{name}\0{len(content)}\0".encode())
+            digest.update(content)
+        return digest.hexdigest()[:16]
 
     def address(self, name: str) -> str:
         """Where a file is served, relative to the page. Raises KeyError for one that is not."""
@@ -232,7 +232,7 @@ def script_of(view: View) -> str:
 def is_later(name: str) -> bool:
     """Whether a script that can be mounted is one of LATER."""
     _, *others = tabs(VIEWS.values()).values()
-    return name == PANEL or name in {script_of(view) for shown in others for view in shown}
+    return name == PANEL or name in {script_of(view) for views in others for view in views}
 
 
 def in_language(name: str, language: str) -> str:
@@ -250,8 +250,8 @@ class Script(NamedTuple):
 
     def in_language(self, language: str) -> str:
         """The bundle with a language's sentences."""
-        known = catalogue(language).scripts
-        said = (known if self.says is None else known & self.says) - self.says_not
+        words = catalogue(language).scripts
+        said = (words if self.says is None else words & self.says) - self.says_not
         own = f"speak({json_in_script(script_catalogue(language, said))});\n" if said else ""
         return self.text.replace(SENTENCES, own, 1)
 
@@ -266,20 +266,20 @@ def _scripts_of(files: Mapping[str, Asset]) -> dict[str, Script]:
     mounted = [
         name for name in files
         if name.endswith(".js") and not name.startswith(APART)
-        and any(one in read(name) for one in MOUNT)
+        and any(opening in read(name) for opening in MOUNT)
     ]  # fmt: skip
     first = [name for name in (MAIN,) if name in files]
     first += [name for name in mounted if not is_later(name)]
     held = needed_by(*first, read=read)
-    made = partial(bundle, read=read, with_exports=True, said=SAID if first else "")
+    bundled = partial(bundle, read=read, with_exports=True, said=SAID if first else "")
     opened = [name for name in OPENED if name in files]
-    page = made(*first)
-    later = made(*filter(is_later, mounted), *opened, base="page", held=held)
-    engine = made(BESIDE, base="page", held=held) if BESIDE in files else ""
-    phone = made(PHONE) if PHONE in files else ""
+    page = bundled(*first)
+    later = bundled(*filter(is_later, mounted), *opened, base="page", held=held)
+    engine = bundled(BESIDE, base="page", held=held) if BESIDE in files else ""
+    phone = bundled(PHONE) if PHONE in files else ""
     declared = frozenset(_declared())
     now, on_phone, of_engine = (
-        declared.union(_key(one) for text in texts for one in of_script(text))
+        declared.union(_key(sentence) for text in texts for sentence in of_script(text))
         for texts in (map(read, held), [phone], [engine])
     )
     return {
@@ -301,7 +301,7 @@ def _declared() -> Iterator[str]:
             values += [*value.keys(), *value.values()]
         elif isinstance(value, Sequence):
             values += value
-    yield from (_key(one) for path in TELLING for one in sentences(path))
+    yield from (_key(sentence) for path in TELLING for sentence in sentences(path))
 
 
 def _key(sentence: str | tuple[str, ...]) -> str:

@@ -56,16 +56,16 @@ def _of_settings(example: Example, first: Mapping[str, Any]) -> dict[str, Any]:
     Each but the method has the class setting-NAME, with its name in a link. first: see
     `page_models.first_controls`.
     """
-    made: dict[str, Any] = {}
+    controls: dict[str, Any] = {}
 
     def number(name: str, min_width: int, **more: Any) -> None:
-        made[name] = gr.Number(
+        controls[name] = gr.Number(
             first[name], label=say(NUMBERS[name].title), min_width=min_width,
             elem_classes=[f"setting-{name}"], **more,
         )  # fmt: skip
 
     def language(name: str, words: str) -> None:
-        made[name] = gr.Dropdown(
+        controls[name] = gr.Dropdown(
             list(example.languages), value=first[name], label=words, min_width=120,
             elem_classes=[f"setting-{name}"],
         )  # fmt: skip
@@ -74,12 +74,12 @@ def _of_settings(example: Example, first: Mapping[str, Any]) -> dict[str, Any]:
         with gr.Row():
             language("source_language", say("Source language"))
             language("target_language", say("Target language"))
-        made["read_as"] = gr.Dropdown(
+        controls["read_as"] = gr.Dropdown(
             read_as_choices(), value=first["read_as"], label=say("The text is"),
             elem_classes=["setting-read_as"],
         )  # fmt: skip
         methods = [(say(METHODS[name]), name) for name in example.methods]
-        made["method"] = gr.Radio(
+        controls["method"] = gr.Radio(
             methods, value=first["method"], label=say("Method"), elem_id="method"
         )
         with gr.Row():
@@ -91,7 +91,7 @@ def _of_settings(example: Example, first: Mapping[str, Any]) -> dict[str, Any]:
         with gr.Row():
             number("max_new_tokens", 120, precision=0, elem_id="max_new_tokens")
             number("seed", 120, precision=0)
-    return made
+    return controls
 
 
 def _of_masks(lines: str) -> dict[str, Any]:
@@ -137,8 +137,8 @@ def description(service: Service) -> dict[str, Any]:
 
 
 def _lay_out(service: Service) -> None:
-    name, shown = next(iter(service.models.items()))
-    first = first_controls(shown)
+    name, first_model = next(iter(service.models.items()))
+    first = first_controls(first_model)
     model, share = _top_line(service, name)
     run, batch = example_facts(service, name)
     site, head = first_head(run)
@@ -147,10 +147,10 @@ def _lay_out(service: Service) -> None:
     with gr.Row(elem_id="columns"):
         with gr.Column(elem_id="left"):
             component("guide", elem_id="tour-card")
-            left = _left(example_of(shown), first, run, batch)
+            left = _left(example_of(first_model), first, run, batch)
             component("exports", folder="views/export")
         with gr.Column(elem_id="right"), gr.Tabs():
-            right = _right(shown, first["lines"])
+            right = _right(first_model, first["lines"])
     top = {"model": model, "share": share}
     controls = {**right, **left, **top}
     connect_buttons(controls)
@@ -230,11 +230,11 @@ def _right(model: Model, lines: str) -> dict[str, Any]:
     A picture is loaded only when its tab is first seen.
     """
     placed: dict[str, Any] = {}
-    for tab, shown in tabs(VIEWS.values()).items():
+    for tab, views in tabs(VIEWS.values()).items():
         with gr.Tab(say(tab), id=tab_name(tab)) as part:
             opened = calling("server/static/main.js", f"tabShown({tab_name(tab)!r})")
             part.select(None, js=opened, **PRIVATE)
-            for view in shown:
+            for view in views:
                 placed |= _of_masks(lines) if view.name == "masks" else {}
                 placed[view.name] = view_component(view)
             placed |= _of_model(model) if tab == "Model" else {}

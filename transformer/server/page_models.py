@@ -115,7 +115,7 @@ def example_of(model: Model) -> Example:
     example = EXAMPLES[model.config.family] if predicts else _UNPREDICTED
     opening = opening_of(model.name, model.config)
     if "text" in opening:  # it ends where something is decided: *Write on* goes on from there
-        others = (one for one in example.methods if one != opening["method"])
+        others = (method for method in example.methods if method != opening["method"])
         example = dataclasses.replace(
             example, text=opening["text"], methods=(opening["method"], *others),
             settings={"max_new_tokens": opening["max_new_tokens"]}, only_read=True,
@@ -148,8 +148,8 @@ def _first_languages(tokenizer: Tokenizer) -> dict[str, str]:
 def _questions(model: Model) -> Example:
     """Questions that a network was not trained on, if it has learned an exercise."""
     exercise, family = EXERCISES[(model.metadata or {})["exercise"]], model.config.family
-    asked = [exercise.example, *(question for question, _ in held_out(exercise, 3))]
-    texts = tuple(prompt_of(exercise, family, question) for question in asked)
+    questions = [exercise.example, *(question for question, _ in held_out(exercise, 3))]
+    texts = tuple(prompt_of(exercise, family, question) for question in questions)
     return dataclasses.replace(
         EXAMPLES[family],
         label=QUESTION,
@@ -166,7 +166,7 @@ def first_controls(model: Model) -> dict[str, Any]:
     """The first contents of the page's boxes and settings, by name."""
     example = example_of(model)
     method = example.methods[0]
-    numbers = {name: one.first for name, one in NUMBERS.items()}
+    numbers = {name: number.first for name, number in NUMBERS.items()}
     if method == GREEDY:
         numbers["temperature"] = 0
     return {
@@ -285,5 +285,5 @@ def settings_table(model: Model) -> str:
     def cell(value: Any) -> str:
         return numeral(value) if is_whole(value) else "–" if value is None else str(value)
 
-    rows = "\n".join(f"| `{name}` | {cell(one)} |" for name, one in model_facts(model).items())
+    rows = "\n".join(f"| `{name}` | {cell(fact)} |" for name, fact in model_facts(model).items())
     return f"| {say('setting')} | {say('value')} |\n| --- | --- |\n{rows}"

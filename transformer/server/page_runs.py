@@ -56,7 +56,7 @@ def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
     return {
         **facts_of(run),
         "run": key,
-        "hidden": [at for at, one in enumerate(run.ids) if one == model.tokenizer.mask_id],
+        "hidden": [at for at, id_ in enumerate(run.ids) if id_ == model.tokenizer.mask_id],
         "last_read": model.last_read(run),
         "task": exercise.title if exercise is not None else "",
         "request": request_of_run(run, chats=model.tokenizer.chat_template is not None),
@@ -115,8 +115,8 @@ def running_facts(stream: Stream, ids: Sequence[int], tokenizer: Tokenizer) -> d
         "state": "running",
         "source_labels": tokenizer.labels(source),
         "labels": tokenizer.labels(ids),
-        "special": [at for at, one in enumerate(ids) if special(one)],
-        "source_special": [at for at, one in enumerate(source) if special(one)],
+        "special": [at for at, id_ in enumerate(ids) if special(id_)],
+        "source_special": [at for at, id_ in enumerate(source) if special(id_)],
         "n_prompt": stream.n_prompt,
         "probabilities": [step.chosen.probability for step in stream.steps],
     }
@@ -131,7 +131,7 @@ def batch_facts(batch: Batch, key: str, *, padding_hidden: bool = True) -> dict[
         "model": batch.model,
         "texts": list(batch.texts),
         "outputs": list(batch.outputs),
-        "languages": {one: getattr(batch.request, one) for one in LANGUAGES},
+        "languages": {name: getattr(batch.request, name) for name in LANGUAGES},
         "stacks": list(dict.fromkeys(stack for stack, _ in batch.trace.kinds())),
         "lengths": batch.padding.sum(dim=1).tolist(),
         "kinds": kinds_of(batch),
@@ -155,11 +155,11 @@ def example_facts(service: Service, name: str) -> tuple[dict[str, Any], dict[str
 def outcome(run: Run, seconds: float) -> str:
     """How a generation went, and where it matters how its text was read, in sentences."""
     milliseconds = say("{seconds} ms", seconds=numeral(1000 * seconds, ".0f"))
-    told = {
+    counts = {
         "tokens": say_n("{n} token", "{n} tokens", len(run.steps)),
         "took": milliseconds if seconds < 1 else f"{numeral(seconds, '.1f')} s",
     }
-    went = say("{tokens} in {took}.", **told)
+    went = say("{tokens} in {took}.", **counts)
     why = _STOPPED.get(run.stopped)  # nothing is said of a text with the length that was asked for
     end = [] if why is None else [say(why, seconds=numeral(MAX_SECONDS, ".0f"))]
     read = [] if run.read_as is None else [say("Read as: {text}", text=run.read_as)]
@@ -177,28 +177,28 @@ def first_head(run: Mapping[str, Any]) -> tuple[Site, int]:
     return Site(kind["stack"], 0, kind["kind"]), 0
 
 
-def run_of(service: Service, asked: Mapping[str, Any]) -> Run:
+def run_of(service: Service, request: Mapping[str, Any]) -> Run:
     """The run of a request: the model's stored example where it names the model alone. Raises
     ValueError."""
-    name = asked.get("model", next(iter(service.models)))
+    name = request.get("model", next(iter(service.models)))
     model = service.model(name)
-    if not set(asked) - {"model"}:
+    if not set(request) - {"model"}:
         return service.store.run(service.example(name)[0])
     example = example_of(model)
-    text, chosen = asked.get("text", example.text), settings_of(asked, example.methods[0])
+    text, chosen = request.get("text", example.text), settings_of(request, example.methods[0])
     if not model.config.generates:
         return service.read(name, text)
     return service.generate(name, text, **chosen)
 
 
-def batch_of(service: Service, asked: Mapping[str, Any]) -> Batch:
+def batch_of(service: Service, request: Mapping[str, Any]) -> Batch:
     """The batch of a request. Raises ValueError."""
-    check_names("a request", asked, OF_BATCH)
-    name = asked.get("model", next(iter(service.models)))
+    check_names("a request", request, OF_BATCH)
+    name = request.get("model", next(iter(service.models)))
     config = service.model(name).config
-    bare = without_padding_mask(config) if asked.get("bare") is True else ()
-    languages: Languages = {one: asked.get(one) for one in LANGUAGES}  # type: ignore[assignment]
-    return service.batch(name, lines_of(asked.get("lines", "")), bare, **languages)
+    bare = without_padding_mask(config) if request.get("bare") is True else ()
+    languages: Languages = {name: request.get(name) for name in LANGUAGES}  # type: ignore[assignment]
+    return service.batch(name, lines_of(request.get("lines", "")), bare, **languages)
 
 
 class Regenerator:
@@ -209,29 +209,29 @@ class Regenerator:
         self._guard = threading.Lock()
         self._under_way: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 
-    def make(self, made: Any) -> None:
-        """made: id -> the request of a run or, with "lines" in it, of a batch. Raises ValueError
+    def make(self, requests: Any) -> None:
+        """requests: of a run, or with "lines" in it of a batch, by id. Raises ValueError
         for anything else, and if the client has left; RunExpired where too many are being made."""
-        if not isinstance(made, Mapping) or len(made) > MAX_MADE:
+        if not isinstance(requests, Mapping) or len(requests) > MAX_MADE:
             raise ValueError(f"made must be an object of at most {MAX_MADE} runs")
-        for key, asked in made.items():
-            if not ID.fullmatch(key) or not isinstance(asked, Mapping) or "model" not in asked:
+        for key, request in requests.items():
+            if not ID.fullmatch(key) or not isinstance(request, Mapping) or "model" not in request:
                 raise ValueError("made must name each run by its id, and say how it was made")
             if self._service.store.has(key):
                 continue
             try:
-                self._make_once(key, asked)
+                self._make_once(key, request)
             except Busy as busy:  # the page asks again
                 raise RunExpired(busy) from None
 
-    def _make_once(self, key: str, asked: Mapping[str, Any]) -> None:
+    def _make_once(self, key: str, request: Mapping[str, Any]) -> None:
         with self._guard:
-            one = self._under_way.setdefault(key, threading.Lock())
-        with one:
+            lock = self._under_way.setdefault(key, threading.Lock())
+        with lock:
             if self._service.store.has(key):
                 return
             with taken(self._service.shares["model"]), deadline.until(time_limit(MAX_SECONDS)):
-                make = batch_of if "lines" in asked else run_of
-                item = make(self._service, asked)
+                make = batch_of if "lines" in request else run_of
+                item = make(self._service, request)
                 deadline.check()  # a part of a run is another run
             self._service.store.put(item, caller().session, key)

@@ -184,12 +184,12 @@ class Descriptions:
         self._gradio, self._slots = gradio, slots
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        asked = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        parameters = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         # Only these are passed on: `deep_link` would read a state that anybody on the machine may
         # have written, and Gradio keeps the API of no named page with its first caller's Host.
         is_info = path_of(scope).startswith(f"{API}/info")
-        query = {"page": ""} if "page" in asked or is_info else {}
-        query |= {"all_endpoints": "true"} if "all_endpoints" in asked else {}
+        query = {"page": ""} if "page" in parameters or is_info else {}
+        query |= {"all_endpoints": "true"} if "all_endpoints" in parameters else {}
         messages: list[Message] = []
 
         async def keep(message: Message) -> None:

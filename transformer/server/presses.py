@@ -117,11 +117,11 @@ async def _lines(slots: Slots, work: Callable[[], Iterator[Update]]) -> AsyncGen
     try:
         with Job(slots, do) as job:
             job.result.add_done_callback(lambda _: put(None))
-            told = 0
+            sent = 0
             while True:
-                if (before := slots.before(job.place)) not in (0, told):
+                if (before := slots.before(job.place)) not in (0, sent):
                     yield written({"before": before})
-                    told = before
+                    sent = before
                 try:
                     update = await asyncio.wait_for(lines.get(), PLACE_S if before else ALIVE_S)
                 except TimeoutError:
@@ -214,13 +214,13 @@ def _finished(service: Service, visitor: str, run: Run, done: str) -> Update:
     return {"tokens": facts, "status": said("done", done), "running": False}
 
 
-def read_batch(service: Service, visitor: str, asked: Mapping[str, Any]) -> Update:
+def read_batch(service: Service, visitor: str, request: Mapping[str, Any]) -> Update:
     """The "batch" and "status" for the lines that a visitor typed, read without the network's
     padding masks where "bare" is asked for; on an error the status alone."""
-    padding_hidden = asked.get("bare") is not True
+    padding_hidden = request.get("bare") is not True
     try:
         with service.requests.open(visitor) as deadline, until(deadline):
-            batch = service.budget.attempt(lambda: batch_of(service, asked))
+            batch = service.budget.attempt(lambda: batch_of(service, request))
     except CAUSED as error:
         return {"status": problem(error)}
     facts = batch_facts(batch, service.store.put(batch, visitor), padding_hidden=padding_hidden)
@@ -242,7 +242,7 @@ def read_batch(service: Service, visitor: str, asked: Mapping[str, Any]) -> Upda
 
 
 def example_page(
-    service: Service, visitor: str, asked: Any, typed: Mapping[str, Any]
+    service: Service, visitor: str, wanted: Any, typed: Mapping[str, Any]
 ) -> dict[str, Any]:
     """A model's stored run and batch, with what the page's controls say of the model; the first
     model's where the one asked for cannot be had, which is among its problems.
@@ -251,7 +251,7 @@ def example_page(
     """
     name, problems = next(iter(service.models)), []
     try:
-        name = service.model(name if asked is None else asked, visitor).name
+        name = service.model(name if wanted is None else wanted, visitor).name
     except ValueError as error:
         problems.append(public_error(error)["detail"])
     models = [*service.models.values(), *(own.model for own in service.own.of(visitor))]
@@ -261,7 +261,9 @@ def example_page(
         "batch": batch,
         "first": first_controls(model),
         "temperature": NUMBERS["temperature"].first,  # of a method that samples
-        "lengths": [example_of(one).settings["max_new_tokens"] for one in service.models.values()],
+        "lengths": [
+            example_of(model).settings["max_new_tokens"] for model in service.models.values()
+        ],
         "own": {box: text for box, text in typed.items() if not is_offered(text, models)},
         "controls": controls_of(model, service.names(visitor)),
         "problems": problems,

@@ -98,8 +98,11 @@ class Programs:
         endpoint = self.endpoints.get(name)
         if endpoint is None:
             raise Refused(404, CLOSED)
-        known = inspect.signature(endpoint.function).parameters.values()
-        least, most = sum(one.default is one.empty for one in known), len(known)
+        parameters = inspect.signature(endpoint.function).parameters.values()
+        least, most = (
+            sum(parameter.default is parameter.empty for parameter in parameters),
+            len(parameters),
+        )
         if not isinstance(inputs, list) or not least <= len(inputs) <= most:
             got = len(inputs) if isinstance(inputs, list) else type(inputs).__name__
             raise ValueError(f"{name} needs from {least} to {most} inputs; got {got}")
@@ -196,12 +199,12 @@ class Programs:
         set_caller(session=call.session)  # in this task alone
         try:
             with renewed(math.inf, flag=call.cancelled):
-                found = await call.endpoint.call(self._service, *call.inputs)
+                result = await call.endpoint.call(self._service, *call.inputs)
         except asyncio.CancelledError:
             return completed(call, {})
         except Exception as error:
             return completed(call, problem=reported(error))
-        return completed(call, {"data": [found], "is_generating": False})
+        return completed(call, {"data": [result], "is_generating": False})
 
 
 def check_session(name: Any) -> None:
@@ -231,15 +234,17 @@ def program_routes(programs: Programs) -> APIRouter:
         return programs.post(stream or call.event, call)
 
     @routes.post("/call/v2/{name}")
-    async def by_name(request: Request, name: str, given: Data) -> Message:
+    async def by_name(request: Request, name: str, values: Data) -> Message:
         """Inputs by the names of the endpoint's parameters."""
         endpoint = programs.endpoints.get(name)
-        known = inspect.signature(endpoint.function).parameters if endpoint else {}
-        check_names(name, given, known)
-        missing = [one for one, it in known.items() if it.default is it.empty and one not in given]
+        parameters = inspect.signature(endpoint.function).parameters if endpoint else {}
+        check_names(name, values, parameters)
+        missing = [
+            key for key, it in parameters.items() if it.default is it.empty and key not in values
+        ]
         if missing:
-            raise ValueError(f"{name} needs {', '.join(missing)}; got {shortened(list(given))}")
-        inputs = [given.get(one, it.default) for one, it in known.items()]
+            raise ValueError(f"{name} needs {', '.join(missing)}; got {shortened(list(values))}")
+        inputs = [values.get(key, it.default) for key, it in parameters.items()]
         return await posted(request, name, inputs, None)
 
     @routes.post("/call/{name}")

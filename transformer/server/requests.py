@@ -102,10 +102,10 @@ def taken(slots: Slots, patience_s: float = math.inf) -> Iterator[None]:
 def address_of(host: str) -> str:
     """The address that a caller's share is counted by: for IPv6, the network of 2^64 addresses."""
     try:
-        found = ipaddress.ip_address(host)
+        address = ipaddress.ip_address(host)
     except ValueError:
         return host
-    return host if found.version == 4 else str(ipaddress.ip_network((found, 64), strict=False))
+    return host if address.version == 4 else str(ipaddress.ip_network((address, 64), strict=False))
 
 
 def _lower_priority() -> None:
@@ -308,8 +308,8 @@ class OpenRequests:
     def leave(self, visitor: str) -> None:
         """This visitor is gone; tool calls ("") belong to none."""
         self.stop(visitor)
-        for told in self._on_leave if visitor else ():
-            told(visitor)
+        for forget in self._on_leave if visitor else ():
+            forget(visitor)
 
     def under_way(self) -> int:
         """The number of open requests."""

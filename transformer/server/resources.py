@@ -58,7 +58,7 @@ def questions(service: Service) -> dict[str, Question]:
             learning.examined, lessons.lessons, lessons.lesson, lessons.grade, lessons.solve, kept,
         )
     }  # fmt: skip
-    pictures = {name: partial(answer, service, one) for name, one in PICTURES.items()}
+    pictures = {name: partial(answer, service, picture) for name, picture in PICTURES.items()}
     return {**works, "export": partial(_file, service), **pictures}
 
 
@@ -68,15 +68,15 @@ def answer(service: Service, picture: Picture, data: Mapping[str, Any]) -> Answe
     data: "run", "batch" or "model" (and "other" for two runs), and the picture's parameters.
     Raises ValueError for what it cannot be asked, RunExpired for a run that is no longer kept.
     """
-    given = dict(data)
-    of = [find(given.pop(name, None)) for name, find in _subjects(service, picture).items()]
+    rest = dict(data)
+    of = [find(rest.pop(name, None)) for name, find in _subjects(service, picture).items()]
     if picture.lens:
         of[0] = service.queries.with_lens(of[0])
-    if picture.subject != "runs" and "other" in given:
-        check_input(given["other"])
+    if picture.subject != "runs" and "other" in rest:
+        check_input(rest["other"])
     network = [service.queries] if picture.network else []
     try:
-        return picture.ask(*network, *of, given=given)
+        return picture.ask(*network, *of, given=rest)
     except Exception as error:
         if not service.debug or isinstance(error, CAUSED):
             raise
@@ -107,13 +107,13 @@ def kept(service: Service, data: Mapping[str, Any]) -> Answer:
 
 def _file(service: Service, data: dict[str, Any]) -> Answer:
     """A kept run as a file; all but a single head's CSV hold the run's lens."""
-    given = dict(data)
-    run = service.store.run(given.pop("run", None))
-    check_names("export", given, ("form", "site", "head", "stage", "address"))
-    csv = given.get("form") == "csv"
+    options = dict(data)
+    run = service.store.run(options.pop("run", None))
+    check_names("export", options, ("form", "site", "head", "stage", "address"))
+    csv = options.get("form") == "csv"
     return export(
         run if csv or run.config.head != "tokens" else service.queries.with_lens(run),
-        **{"form": None, **given},
+        **{"form": None, **options},
     )
 
 
@@ -151,8 +151,8 @@ def _add_routes(
     async def post(request: Request, data: Data) -> Response:
         """By an object in JSON; "made" in it says how runs that are not here were made."""
         if "made" in data:
-            made = data.pop("made")
-            remake = partial(service.budget.attempt, lambda: regenerate.make(made))
+            requests = data.pop("made")
+            remake = partial(service.budget.attempt, lambda: regenerate.make(requests))
             await in_thread(shares, "questions", remake)
         return await answered(request, data, NO_STORE)
 
@@ -177,18 +177,18 @@ def _add_routes(
 
     if picture is not None:
         subjects = [*_subjects(service, picture)]
-        told = [] if picture.subject == "model" else subjects
-        known = {one.name: one for one in picture.parameters}
+        public = [] if picture.subject == "model" else subjects
+        parameters = {parameter.name: parameter for parameter in picture.parameters}
 
         async def get(request: Request) -> Response:
             """By query: each value as a link writes it. Answers about a visitor's
             own run are stored nowhere; those about the page's examples are, and revalidated."""
             data = {
-                name: known[name].read(text) if name in known else text
+                name: parameters[name].read(text) if name in parameters else text
                 for name, text in request.query_params.items()
                 if name != ASKED
             }
-            is_public = all(store.is_pinned(data.get(name)) for name in told)
+            is_public = all(store.is_pinned(data.get(name)) for name in public)
             return await answered(request, data, "private, no-cache" if is_public else NO_STORE)
 
         described |= {"summary": picture.title or picture.name, "description": picture.help}
@@ -215,17 +215,17 @@ def written(answer: Answer, with_arrays: bool = False) -> tuple[bytes, str]:
         if isinstance(value, np.ndarray):
             return numbers(value, packed=True)
         if isinstance(value, dict):
-            return {name: plain(one, *path, name) for name, one in value.items()}
+            return {name: plain(item, *path, name) for name, item in value.items()}
         return value
 
-    found = plain(answer)
+    values = plain(answer)
     if not arrays:
-        return _json(found), JSON
-    text = _json([found, [[path, one.dtype.name, one.size] for path, one in arrays]])
+        return _json(values), JSON
+    text = _json([values, [[path, array.dtype.name, array.size] for path, array in arrays]])
     parts = [text + b" " * (-(4 + len(text)) % 8)]
     parts.insert(0, len(parts[0]).to_bytes(4, "little"))
-    for _, one in arrays:
-        parts += [one.tobytes(), bytes(-one.nbytes % 8)]
+    for _, array in arrays:
+        parts += [array.tobytes(), bytes(-array.nbytes % 8)]
     return b"".join(parts), ARRAYS
 
 
@@ -257,30 +257,35 @@ def _parameters(picture: Picture, subjects: list[str]) -> list[dict[str, Any]]:
     kinds = {"int": "integer", "number": "number", "bool": "boolean"}
     limits = {"options": "enum", "least": "minimum", "most": "maximum"}
     of: list[Parameter] = [Text(name=name) for name in subjects]
-    found = []
-    for one in (*of, *picture.parameters):
-        told = one.schema()
-        schema: dict[str, Any] = {"type": kinds.get(told["type"], "string")}
-        schema["default"] = told["default"]
+    described = []
+    for parameter in (*of, *picture.parameters):
+        facts = parameter.schema()
+        schema: dict[str, Any] = {"type": kinds.get(facts["type"], "string")}
+        schema["default"] = facts["default"]
         for name, meaning in limits.items():
-            if told.get(name) is not None:
-                schema[meaning] = list(told[name]) if name == "options" else told[name]
-        about = one.help or one.title
-        found.append(
-            {"name": one.name, "in": "query", "required": one in of, "description": about}
+            if facts.get(name) is not None:
+                schema[meaning] = list(facts[name]) if name == "options" else facts[name]
+        about = parameter.help or parameter.title
+        described.append(
+            {
+                "name": parameter.name,
+                "in": "query",
+                "required": parameter in of,
+                "description": about,
+            }
             | {"schema": schema}
         )
-    return found
+    return described
 
 
 def _list(described: Mapping[str, Any]) -> str:
     """A page that lists the GET routes, with the parameters of each."""
     rows = [
-        f"<dt><code>GET {html.escape(path)}</code></dt><dd>{html.escape(one['get']['summary'])}: "
-        + ", ".join(f"<code>{given['name']}</code>" for given in one["get"]["parameters"])
+        f"<dt><code>GET {html.escape(path)}</code></dt><dd>{html.escape(route['get']['summary'])}: "
+        + ", ".join(f"<code>{parameter['name']}</code>" for parameter in route["get"]["parameters"])
         + "</dd>"
-        for path, one in described["paths"].items()
-        if "get" in one
+        for path, route in described["paths"].items()
+        if "get" in route
     ]
     return (
         "<!doctype html><meta charset=utf-8><title>Resources</title><h1>Resources</h1>"

@@ -81,7 +81,7 @@ class Service:
 
     def names(self, visitor: str) -> list[tuple[str, str]]:
         """The list of models for a visitor: (words, name) of each."""
-        own = [(one.label, one.model.name) for one in self.own.of(visitor)]
+        own = [(entry.label, entry.model.name) for entry in self.own.of(visitor)]
         return [*((name, name) for name in self.models), *own]
 
     def example(self, name: str) -> tuple[str, str]:
@@ -241,8 +241,12 @@ def check_interventions(interventions: Any) -> None:
             most=MAX_INTERVENTIONS,
             got=len(interventions),
         )
-    for one in interventions:
-        text = one.get("text") if isinstance(one, Mapping) else getattr(one, "text", None)
+    for intervention in interventions:
+        text = (
+            intervention.get("text")
+            if isinstance(intervention, Mapping)
+            else getattr(intervention, "text", None)
+        )
         if isinstance(text, str) and text.strip():
             check_input(text)
 
@@ -270,14 +274,14 @@ def lines_of(text: Any) -> list[str]:
 
 def check_distinct(named: Iterable[tuple[str, str]]) -> None:
     """Raise ValueError if two models have one name. named: (name, where it is from) each."""
-    known: dict[str, str] = {}
+    origins: dict[str, str] = {}
     for name, origin in named:
-        if name in known:
+        if name in origins:
             raise ValueError(
-                f"two models are called {shortened(name)}: {known[name]} and {origin}; rename the "
-                "folder of one of them, or leave one out"
+                f"two models are called {shortened(name)}: {origins[name]} and {origin}; rename "
+                "the folder of one of them, or leave one out"
             )
-        known[name] = origin
+        origins[name] = origin
 
 
 def why_refused(name: str, error: Exception) -> str:
@@ -311,7 +315,7 @@ def on_cpu(item: Item) -> Item:
             len(step.candidates)
     if item.logits is not None:
         item = dataclasses.replace(item, logits=None)
-    if all(x.device.type == "cpu" for made in item.trace.residuals.values() for x in made):
+    if all(x.device.type == "cpu" for tensors in item.trace.residuals.values() for x in tensors):
         return item
     changes: dict[str, object] = {"trace": to_device(item.trace, "cpu")}
     if isinstance(item, Run):

@@ -44,7 +44,7 @@ PAGE = """<!doctype html>
 
 def short_links(models: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The short links whose model is served, by their name in the address."""
-    return {one["name"]: one for one in read_tour()["link"] if one["state"]["model"] in models}
+    return {link["name"]: link for link in read_tour()["link"] if link["state"]["model"] in models}
 
 
 def link_routes(service: Service) -> APIRouter:
@@ -55,26 +55,26 @@ def link_routes(service: Service) -> APIRouter:
     def picture(name: str) -> bytes:
         return preview(service, short_links(service.models)[name]["state"])
 
-    def add(name: str, one: Mapping[str, Any]) -> None:
+    def add(name: str, link: Mapping[str, Any]) -> None:
         async def page(request: Request) -> HTMLResponse:
             words = {
                 "language": language(),
-                "title": say(one["title"]),
-                "says": say(one["says"]),
+                "title": say(link["title"]),
+                "says": say(link["says"]),
                 "picture": str(request.url).partition("?")[0] + ".png",
-                "state": urlencode(one["state"]),
+                "state": urlencode(link["state"]),
             }
             return HTMLResponse(PAGE.format_map({k: html.escape(v) for k, v in words.items()}))
 
         async def png() -> Response:
-            found = await in_thread(service.shares, "questions", lambda: picture(name))
-            return Response(found, media_type="image/png")
+            image = await in_thread(service.shares, "questions", lambda: picture(name))
+            return Response(image, media_type="image/png")
 
         router.add_api_route(f"/{name}", page, methods=["GET", "HEAD"])
         router.add_api_route(f"/{name}.png", png, methods=["GET", "HEAD"])
 
-    for name, one in short_links(service.models).items():
-        add(name, one)
+    for name, link in short_links(service.models).items():
+        add(name, link)
     return router
 
 

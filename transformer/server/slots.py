@@ -122,9 +122,9 @@ class Slots:
         place = Place(self, caller, holds_thread)
         with self._lock:
             refused = self._make_room(place)
-            waiting = [one.caller for one in self._places if not one.has]
-            self._level(caller.address, (one.address for one in waiting))
-            self._level(caller, (one for one in waiting if one.address == caller.address))
+            waiting = [other.caller for other in self._places if not other.has]
+            self._level(caller.address, (other.address for other in waiting))
+            self._level(caller, (other for other in waiting if other.address == caller.address))
             self._places.append(place)
         if refused is not None:
             refused.ready.set_exception(Busy())
@@ -135,17 +135,17 @@ class Slots:
         """Take a place back, whether it runs or waits."""
         with self._lock:
             place.has = False
-            self._places = [one for one in self._places if one is not place]
-            callers = {one.caller for one in self._places}
-            known = callers | {one.address for one in callers}
-            self._turns = {name: turn for name, turn in self._turns.items() if name in known}
+            self._places = [other for other in self._places if other is not place]
+            callers = {other.caller for other in self._places}
+            names = callers | {each.address for each in callers}
+            self._turns = {name: turn for name, turn in self._turns.items() if name in names}
         self._start()
 
     def step_aside(self, place: Place) -> bool:
         """Whether a running request's slice is over and others wait: they run in its place."""
         with self._lock:
             is_over = time.monotonic() - place.since >= self.slice_s
-            if not is_over or all(one.has for one in self._places):
+            if not is_over or all(place.has for place in self._places):
                 return False
             place.has, place.ready = False, Future()
         self._start()
@@ -154,7 +154,7 @@ class Slots:
     def counts(self) -> dict[str, int]:
         """How many run, and how many wait or have stepped aside."""
         with self._lock:
-            running = sum(one.has for one in self._places)
+            running = sum(place.has for place in self._places)
             return {"running": running, "waiting": len(self._places) - running}
 
     def stalled_s(self) -> float:
@@ -166,12 +166,12 @@ class Slots:
     def before(self, place: Place) -> int:
         """The least number of requests served before it; 0 once it runs."""
         with self._lock:
-            waiting = sorted((one for one in self._places if not one.has), key=self._order())
+            waiting = sorted((other for other in self._places if not other.has), key=self._order())
             return waiting.index(place) + self.at_once if place in waiting else 0
 
     def _level(self, name: Hashable, waiting: Iterable[Hashable]) -> None:
         """Let a new address or Caller begin level with the one that has waited longest."""
-        longest, _ = min((self._turns[one] for one in waiting), default=(0, False))
+        longest, _ = min((self._turns[other] for other in waiting), default=(0, False))
         self._turns[name] = max(self._turns.get(name, (0, False)), (longest, False))
 
     def _start(self) -> None:
@@ -191,21 +191,22 @@ class Slots:
 
     def _next(self) -> Place | None:
         """The request that runs next, if there is room."""
-        if sum(one.has for one in self._places) >= self.at_once:
+        if sum(place.has for place in self._places) >= self.at_once:
             return None
-        begun = Counter(one.caller.address for one in self._places if one.began)
+        begun = Counter(place.caller.address for place in self._places if place.began)
         room = begun.total() < self.begun
         may = (
-            one
-            for one in self._places
-            if not one.has and (one.began or (room and begun[one.caller.address] < self.of_address))
+            place
+            for place in self._places
+            if not place.has
+            and (place.began or (room and begun[place.caller.address] < self.of_address))
         )
         return min(may, key=self._order(), default=None)
 
     def _order(self) -> Callable[[Place], tuple[Any, ...]]:
         running = Counter[Hashable]()
-        for one in self._places:
-            running.update((one.caller.address, one.caller) if one.has else ())
+        for place in self._places:
+            running.update((place.caller.address, place.caller) if place.has else ())
 
         def order(place: Place) -> tuple[Any, ...]:
             names = (place.caller.address, place.caller)
@@ -216,17 +217,17 @@ class Slots:
     def _make_room(self, place: Place) -> Place | None:
         """The waiting request that the new one displaces, if any. Raises Busy."""
         room = MAX_THREADS_WAITING if place.holds_thread else self.waiting
-        waiting = [one for one in self._places if not one.began]
-        peers = [one for one in (*waiting, place) if one.holds_thread == place.holds_thread]
-        callers = Counter(one.caller for one in peers)
+        waiting = [other for other in self._places if not other.began]
+        peers = [other for other in (*waiting, place) if other.holds_thread == place.holds_thread]
+        callers = Counter(peer.caller for peer in peers)
         if place.caller.session and callers[place.caller] > MAX_VISITOR_WAITING:
             raise Busy(YOURS_WAIT)
         if len(peers) <= room:
             return None
-        addresses = Counter(one.caller.address for one in peers)
+        addresses = Counter(peer.caller.address for peer in peers)
         # The newest of those who have most.
         refused = max(
-            reversed(peers), key=lambda one: (addresses[one.caller.address], callers[one.caller])
+            reversed(peers), key=lambda peer: (addresses[peer.caller.address], callers[peer.caller])
         )
         if refused is place:
             raise Busy()

@@ -111,7 +111,7 @@ class Page:
             path.write_bytes(content)
         imports = {name: f"./{file}" for file, name in IMPORTS.items()}
         door = f'<script type="importmap">{json.dumps({"imports": imports})}</script>\n'
-        door += FETCHED + "".join(f'<link rel="modulepreload" href="{one}">' for one in FIRST)
+        door += FETCHED + "".join(f'<link rel="modulepreload" href="{script}">' for script in FIRST)
         door += f'<link rel="stylesheet" href="{STYLE}">'
         opens = bundle("browser/page/folder.js")
         page = self._page(door, f'<script type="module">\n{opens}</script>')
@@ -150,7 +150,7 @@ class Page:
             )
             files |= self._opening_with(run, at)
         door = f"<style>{files.pop(STYLE).decode()}</style>"
-        texts = {name: as_text(one) for name, one in files.items()} | self._weights_as_text
+        texts = {name: as_text(content) for name, content in files.items()} | self._weights_as_text
         return self._page(door, opener(texts, IMPORTS), typed)
 
     def _opening_with(self, run: Run, head: Mapping[str, str]) -> dict[str, bytes]:
@@ -210,7 +210,7 @@ class Page:
         version = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:16]
         parts = {
             "schema": json_in_script(schema),
-            "languages": json_in_script({language_names(one)[0]: one for one in languages()}),
+            "languages": json_in_script({language_names(lang)[0]: lang for lang in languages()}),
             "version": version,
             "door": door,
             "opens": opens,
@@ -227,8 +227,8 @@ class Page:
         first["run"], first["first"] = run or first["run"], first["first"] | dict(typed)
         for page in pages.values():
             for name in ("headline", "card", "table"):
-                shown = page["controls"][name]
-                shown["value"] = "" if name == "card" else _html_of(shown["value"])
+                control = page["controls"][name]
+                control["value"] = "" if name == "card" else _html_of(control["value"])
         texts, batches = offered_texts(self._models.values())
         return {
             "layout": _layout_of(self._config, typed),
@@ -278,8 +278,8 @@ class Page:
                 "words": script_catalogue(name, catalogue(name).scripts | sentences),
                 "glossary": glossary(name),
                 "cards": {key: _html_of(model_card(model)) for key, model in self._models.items()},
-                "lessons": [one for one in every if one["name"] in names],
-                "decks": {one: lesson(self.service, {"name": one}) for one in names},
+                "lessons": [each for each in every if each["name"] in names],
+                "decks": {name: lesson(self.service, {"name": name}) for name in names},
             }
 
     def _model_files(self) -> Iterator[tuple[str, bytes]]:
@@ -291,37 +291,44 @@ class Page:
 
 def _layout_of(config: Mapping[str, Any], typed: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The components as browser/page/layout.js draws them. typed: what controls hold, by name."""
-    every = {one["id"]: one for one in config["components"]}
+    every = {component["id"]: component for component in config["components"]}
 
     def described(node: Mapping[str, Any]) -> dict[str, Any]:
-        one = _without_server(every[node["id"]])
+        component = _without_server(every[node["id"]])
         props = {
-            name: one["props"][name] for name in PROPERTIES if one["props"].get(name) is not None
+            name: component["props"][name]
+            for name in PROPERTIES
+            if component["props"].get(name) is not None
         }
-        if one["type"] == "markdown":
+        if component["type"] == "markdown":
             props["value"] = _html_of(props["value"])
-        classes = one["props"].get("elem_classes") or ()
-        if one["type"] != "html":
-            names = [one["props"].get("elem_id"), *(it.removeprefix("setting-") for it in classes)]
+        classes = component["props"].get("elem_classes") or ()
+        if component["type"] != "html":
+            names = [
+                component["props"].get("elem_id"),
+                *(it.removeprefix("setting-") for it in classes),
+            ]
             for name in filter(typed.__contains__, names):
                 props["value"] = typed[name]
-        found = {
-            "type": one["type"],
+        layout = {
+            "type": component["type"],
             "id": node["id"],
-            "name": one["props"].get("elem_id"),
+            "name": component["props"].get("elem_id"),
             "classes": " ".join(classes),
             "props": props,
             "children": drawn(node),
         }
-        if one["type"] == "html" and not one["props"].get("js_on_load"):
-            found["type"] = "markdown"
-        elif one["type"] == "html":
-            mounted = MOUNTED.search(one["props"]["js_on_load"].replace('import("page"), ', "", 1))
+        if component["type"] == "html" and not component["props"].get("js_on_load"):
+            layout["type"] = "markdown"
+        elif component["type"] == "html":
+            mounted = MOUNTED.search(
+                component["props"]["js_on_load"].replace('import("page"), ', "", 1)
+            )
             assert mounted is not None
-            found["script"] = dict(
+            layout["script"] = dict(
                 zip(("bundle", "module", "mount"), mounted.groups(), strict=True)
             )
-        return found
+        return layout
 
     def drawn(node: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [described(child) for child in node.get("children") or ()]
@@ -347,12 +354,16 @@ def _events_of(config: Mapping[str, Any]) -> str:
     """A module with the page's events, all of which are scripts."""
 
     def written_event(event: Mapping[str, Any]) -> str:
-        then = [one for one in config["dependencies"] if one["trigger_after"] == event["id"]]
-        told = {name: event[name] for name in ("targets", "inputs", "outputs")}
+        then = [
+            following
+            for following in config["dependencies"]
+            if following["trigger_after"] == event["id"]
+        ]
+        lists = {name: event[name] for name in ("targets", "inputs", "outputs")}
         after = ", ".join(map(written_event, then))
-        return f"{{ ...{json.dumps(told)}, js: {event['js']}, then: [{after}] }}"
+        return f"{{ ...{json.dumps(lists)}, js: {event['js']}, then: [{after}] }}"
 
-    first = [one for one in config["dependencies"] if one["trigger_after"] is None]
+    first = [event for event in config["dependencies"] if event["trigger_after"] is None]
     return "export const events = [\n" + ",\n".join(map(written_event, first)) + ",\n];\n"
 
 
@@ -387,7 +398,7 @@ def page_maker(service: Service) -> Callable[[Mapping[str, Any]], Answer]:
     and for one that is too large. The last network's page is kept.
     """
     lock = threading.Lock()
-    made: dict[str, Page] = {}
+    pages: dict[str, Page] = {}
 
     def offline_page(data: Mapping[str, Any]) -> Answer:
         check_names("offline_page", data, ("run", "site", "head"))
@@ -404,10 +415,10 @@ def page_maker(service: Service) -> Callable[[Mapping[str, Any]], Answer]:
                 most=MAX_EXPORT_BYTES // 10**6,
             )
         with lock:
-            if run.model not in made:
-                made.clear()
-                made[run.model] = Page([model])
-            text = made[run.model].text(run, data.get("site", ""), data.get("head", 0))
+            if run.model not in pages:
+                pages.clear()
+                pages[run.model] = Page([model])
+            text = pages[run.model].text(run, data.get("site", ""), data.get("head", 0))
         return {"name": file_name(run, "html"), "type": "text/html", "text": text}
 
     return offline_page

@@ -164,8 +164,8 @@ class MemoryBudget:
         with self._lock:
             now, own = time.monotonic(), self._of_owner.get(owner, ())
             of = self._entries[kind].values() if owner is None else own
-            found = [one for one in of if one.kind == kind and not self._is_old(one, now)]
-        return [one.value for one in sorted(found, key=lambda one: one.number)]
+            entries = [entry for entry in of if entry.kind == kind and not self._is_old(entry, now)]
+        return [entry.value for entry in sorted(entries, key=lambda entry: entry.number)]
 
     def resize(self, kind: str, key: Hashable, n_bytes: int) -> None:
         """Update the bytes of a value that has grown or shrunk, if it is still kept."""
@@ -220,8 +220,8 @@ class MemoryBudget:
     def attempt(self, work: Callable[[], T]) -> T:
         """The result of work(). If an allocation fails, all runs, which can be made again, are
         evicted, and it is tried once more. Raises Busy if memory does not suffice even then."""
-        (found,) = self.attempt_steps(lambda: iter((work(),)))
-        return found
+        (result,) = self.attempt_steps(lambda: iter((work(),)))
+        return result
 
     def attempt_steps(self, begin: Callable[[], Iterator[T]]) -> Iterator[T]:
         """Yield from begin() in the same way, from the start at the second try."""
@@ -286,14 +286,14 @@ class MemoryBudget:
             if count <= most and sum(self._n_bytes[kind] for kind in kinds) <= most_bytes:
                 return
             oldest = (next(iter(self._entries[kind].values()), None) for kind in kinds)
-            found = (entry for entry in oldest if entry is not None)
-            self._remove(min(found, key=lambda entry: (entry.used, entry.number)))
+            entries = (entry for entry in oldest if entry is not None)
+            self._remove(min(entries, key=lambda entry: (entry.used, entry.number)))
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an allocation failed, in Python, NumPy, PyTorch or below them."""
-    told = isinstance(error, RuntimeError) and any(sign in str(error) for sign in SIGNS)
-    return told or isinstance(error, MemoryError)
+    lacks = isinstance(error, RuntimeError) and any(sign in str(error) for sign in SIGNS)
+    return lacks or isinstance(error, MemoryError)
 
 
 class RunStore:
@@ -338,12 +338,12 @@ class RunStore:
 
     def any(self, key: object) -> Kept:
         """The run or the batch of an id. Raises RunExpired if there is none."""
-        found: Kept | None = None
+        item: Kept | None = None
         if isinstance(key, str):
-            found = self._pinned[key] if key in self._pinned else self._budget.get(RUNS, key)
-        if found is None:
+            item = self._pinned[key] if key in self._pinned else self._budget.get(RUNS, key)
+        if item is None:
             raise RunExpired()
-        return found
+        return item
 
     def is_pinned(self, key: object) -> bool:
         """Whether it is an example of the page, kept as long as the server runs."""

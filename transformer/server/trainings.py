@@ -133,8 +133,8 @@ class Trainings:
 
     def leave(self, visitor: str) -> None:
         """End a visitor's training run."""
-        for one in self._budget.of(TRAININGS, visitor):
-            self.steer(one, "stop")
+        for training in self._budget.of(TRAININGS, visitor):
+            self.steer(training, "stop")
 
     def sweep(self) -> None:
         """End training runs that are abandoned, paused too long, or dropped by the memory budget,
@@ -143,14 +143,18 @@ class Trainings:
             trainer.check()
         now, others_wait = time.monotonic(), self._slots.counts()["waiting"] > 0
         with self._lock:
-            for one in [*self._underway]:
-                is_kept = self._budget.has(TRAININGS, one.key)
-                has_left = one.gone is not None and one.gone.is_set()
-                if not is_kept or has_left or now - one.seen_at > ABSENT_S:
-                    self.steer(one, "stop")
-                elif one.state == PAUSED and others_wait and now - one.rested_at > MAX_TRAINING_S:
-                    one.why = CROWDED
-                    self.steer(one, "stop")
+            for training in [*self._underway]:
+                is_kept = self._budget.has(TRAININGS, training.key)
+                has_left = training.gone is not None and training.gone.is_set()
+                if not is_kept or has_left or now - training.seen_at > ABSENT_S:
+                    self.steer(training, "stop")
+                elif (
+                    training.state == PAUSED
+                    and others_wait
+                    and now - training.rested_at > MAX_TRAINING_S
+                ):
+                    training.why = CROWDED
+                    self.steer(training, "stop")
             if len(self._free) == len(self._trainers) and now - self._used_at > IDLE_S:
                 self.close()
 
