@@ -62,15 +62,15 @@ class Picture:
     lens: bool = False
     idle: bool = False
 
-    def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def checked(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Every parameter with its value.
 
         Raises ValueError for unknown names and wrong values.
         """
-        known = {parameter.name: parameter for parameter in self.parameters}
-        check_names(self.name, given, known)
-        defaults = {name: parameter.default for name, parameter in known.items()}
-        return defaults | {name: known[name].check(value) for name, value in given.items()}
+        parameters = {parameter.name: parameter for parameter in self.parameters}
+        check_names(self.name, values, parameters)
+        defaults = {name: parameter.default for name, parameter in parameters.items()}
+        return defaults | {name: parameters[name].check(value) for name, value in values.items()}
 
     def ask(self, *of: Any, given: Mapping[str, Any]) -> Answer:
         """The answer about a run, batch or model; figures have the light theme.
@@ -119,9 +119,9 @@ class View:
 
     def controls(self) -> dict[str, Parameter]:
         """The visitor's choices, each once, by field of a share link."""
-        every = (*self.parameters, *(p for one in self.pictures for p in one.parameters))
-        shown = {p.name: p for p in reversed(every) if p.use in ("control", "place")}
-        return {p.link or f"{self.name}.{p.name}": p for p in reversed(shown.values())}
+        every = (*self.parameters, *(p for each in self.pictures for p in each.parameters))
+        choices = {p.name: p for p in reversed(every) if p.use in ("control", "place")}
+        return {p.link or f"{self.name}.{p.name}": p for p in reversed(choices.values())}
 
     def schema(self) -> dict[str, Any]:
         """The declaration as plain values, for the page and for programs."""
@@ -156,9 +156,9 @@ def view(
 
     def declare(function: Function) -> Function:
         title, _, text = (inspect.getdoc(function) or "").partition("\n")
-        told = {"title": title.rstrip("."), "help": " ".join(text.split())} | more
-        shown = picture(function, figure=figure, title=told["title"], help=told["help"])
-        function.view = View(name=shown.name, tab=tab, pictures=(shown,), **told)  # type: ignore[attr-defined]
+        words = {"title": title.rstrip("."), "help": " ".join(text.split())} | more
+        only_picture = picture(function, figure=figure, title=words["title"], help=words["help"])
+        function.view = View(name=only_picture.name, tab=tab, pictures=(only_picture,), **words)  # type: ignore[attr-defined]
         return function
 
     return declare
@@ -181,9 +181,11 @@ def picture(
     name: by default the function's, without "answer_". more: other fields of `Picture`.
     """
     hints = get_type_hints(function, include_extras=True)
-    given = list(inspect.signature(function).parameters.values())
-    of = [one for one in given if get_origin(hints.get(one.name)) is not Annotated]
-    subjects = [hints[one.name] for one in of if one.default is one.empty]
+    arguments = list(inspect.signature(function).parameters.values())
+    of = [
+        argument for argument in arguments if get_origin(hints.get(argument.name)) is not Annotated
+    ]
+    subjects = [hints[argument.name] for argument in of if argument.default is argument.empty]
     network = subjects[:1] == [ModelQueries]
     if hints["return"] is go.Figure:
         figure = function
@@ -200,36 +202,40 @@ def picture(
         figure=figure,
         subject="runs" if runs else SUBJECTS[subjects[network]],
         network=network,
-        parameters=tuple(_parameter(one, hints[one.name]) for one in given if one not in of),
+        parameters=tuple(
+            _parameter(argument, hints[argument.name])
+            for argument in arguments
+            if argument not in of
+        ),
         **more,
     )
 
 
 def _parameter(of: inspect.Parameter, hint: Any) -> Parameter:
     kind, *notes = get_args(hint)
-    told: dict[str, Any] = {"name": of.name, "optional": type(None) in get_args(kind)}
+    facts: dict[str, Any] = {"name": of.name, "optional": type(None) in get_args(kind)}
     if of.default is not of.empty:
-        told["default"] = of.default
-    given = next((one for one in notes if isinstance(one, Parameter)), None)
-    if given is not None:
-        return replace(given, **told)
-    made = PARAMETERS[kind]
-    for one in notes:
-        if isinstance(one, str):
-            told["title"] = one
-        elif isinstance(one, Range):
-            told |= {"least": one.least, "most": one.most}
+        facts["default"] = of.default
+    declared = next((note for note in notes if isinstance(note, Parameter)), None)
+    if declared is not None:
+        return replace(declared, **facts)
+    parameter_type = PARAMETERS[kind]
+    for note in notes:
+        if isinstance(note, str):
+            facts["title"] = note
+        elif isinstance(note, Range):
+            facts |= {"least": note.least, "most": note.most}
         else:
-            made, told["options"] = Choice, one
-    return made(**told)
+            parameter_type, facts["options"] = Choice, note
+    return parameter_type(**facts)
 
 
 def tabs(views: Iterable[View]) -> dict[str, list[View]]:
     """The page's tabs with their views, both in their order."""
-    found: dict[str, list[View]] = {}
+    by_tab: dict[str, list[View]] = {}
     for view in sorted(views, key=lambda view: (view.order, view.name)):
-        found.setdefault(view.tab, []).append(view)
-    return found
+        by_tab.setdefault(view.tab, []).append(view)
+    return by_tab
 
 
 def tab_name(tab: str) -> str:

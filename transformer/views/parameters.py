@@ -79,8 +79,8 @@ class Parameter(ABC):
 
     def schema(self) -> dict[str, Any]:
         """The declaration as plain values, for the page and for programs."""
-        told = {name: getattr(self, name) for name in _TOLD if hasattr(self, name)}
-        return {"type": type(self).__name__.lower()} | told
+        facts = {name: getattr(self, name) for name in _TOLD if hasattr(self, name)}
+        return {"type": type(self).__name__.lower()} | facts
 
 
 _TOLD = ("name", "title", "help", "default", "use", "optional", "options", "least", "most")
@@ -188,7 +188,7 @@ class IntList(Parameter):
                 most=self.count,
                 got=shortened(got),
             )
-        return [int(one) for one in got]
+        return [int(number) for number in got]
 
     def _parsed(self, text: str) -> list[int]:
         return [int(part) for part in text.split(",") if part.strip()]

@@ -45,25 +45,25 @@ def find_views(folders: Sequence[str]) -> list[View]:
 
     Raises ValueError for a VIEW that is not a `View`, and for a name that is used twice.
     """
-    found: dict[str, View] = {}
+    by_name: dict[str, View] = {}
     for name in _modules(folders):
         module = importlib.import_module(f"{views.__name__}.{name}")
         for view in _declared(module):
             if not isinstance(view, View):
                 raise ValueError(f"VIEW of {name} must be a View; got {shortened(view)}")
             view = replace(view, folder=Path(str(module.__file__)).parent)
-            if found.setdefault(view.name, view) != view:
+            if by_name.setdefault(view.name, view) != view:
                 raise ValueError(f"two views are called {shortened(view.name)}")
-    return [found[name] for name in sorted(found)]
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def _declared(module: ModuleType) -> Iterator[Any]:
     """The module's VIEW, and those of its functions that are decorated."""
     if hasattr(module, "VIEW"):
         yield module.VIEW
-    for one in vars(module).values():
-        if isinstance(one, FunctionType) and one.__module__ == module.__name__:
-            yield from (one.view,) if hasattr(one, "view") else ()
+    for value in vars(module).values():
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__:
+            yield from (value.view,) if hasattr(value, "view") else ()
 
 
 def _modules(folders: Sequence[str]) -> Iterator[str]:

@@ -50,13 +50,13 @@ def facts_of(run: Run) -> dict[str, Any]:
 
 def hypotheses_of(run: Run) -> list[dict[str, Any]]:
     """The hypotheses of a beam search, best first; none for another run."""
-    found = run.search
-    return [] if found is None else [
+    search = run.search
+    return [] if search is None else [
         {
-            "text": text, "score": one.score, "normalised": one.normalised,
-            "n_tokens": len(one.ids), "ended": one.ended,
+            "text": text, "score": hypothesis.score, "normalised": hypothesis.normalised,
+            "n_tokens": len(hypothesis.ids), "ended": hypothesis.ended,
         }
-        for one, text in zip(found.hypotheses, found.texts, strict=True)
+        for hypothesis, text in zip(search.hypotheses, search.texts, strict=True)
     ]  # fmt: skip
 
 

@@ -48,30 +48,30 @@ def attention_math(
     return go.Figure(_figure_of(row_arithmetic(run, site, head, query, row=row)))
 
 
-def _figure_of(found: RowArithmetic) -> dict[str, Any]:
+def _figure_of(arithmetic: RowArithmetic) -> dict[str, Any]:
     """The figure of `attention_math`, not checked by Plotly, which takes most of the time."""
-    panels = _panels(len(found.key_labels))
+    panels = _panels(len(arithmetic.key_labels))
     layout = style.layout(
         (
-            f"One row, worked out: {attention_name(found.site.stack, found.site.kind)}, "
-            f"layer {found.site.layer}, head {found.head}, query {found.query}"
+            f"One row, worked out: {attention_name(arithmetic.site.stack, arithmetic.site.kind)}, "
+            f"layer {arithmetic.site.layer}, head {arithmetic.head}, query {arithmetic.query}"
         ),
         "q meets every key; the scores become weights; the weights mix the values",
         height=panels["height"],
         margin={"l": 110, "r": 16, "t": 72, "b": _TICKS},
         showlegend=False,
         meta={
-            "site": str(found.site),
-            "head": found.head,
-            "query": found.query,
-            "query_label": found.query_label,
-            "row_labels": list(found.key_labels),
-            "agrees": found.agrees,
+            "site": str(arithmetic.site),
+            "head": arithmetic.head,
+            "query": arithmetic.query,
+            "query_label": arithmetic.query_label,
+            "row_labels": list(arithmetic.key_labels),
+            "agrees": arithmetic.agrees,
         },
-        annotations=_headings(found, panels),
-        **_axes(found, panels),
+        annotations=_headings(arithmetic, panels),
+        **_axes(arithmetic, panels),
     )
-    return {"data": _traces(found), "layout": layout}
+    return {"data": _traces(arithmetic), "layout": layout}
 
 
 def _panels(n_keys: int) -> dict[str, Any]:
@@ -91,19 +91,19 @@ def _panels(n_keys: int) -> dict[str, Any]:
     }
 
 
-def _axes(found: RowArithmetic, panels: dict[str, Any]) -> dict[str, Any]:
-    size, n_keys = len(found.q), len(found.key_labels)
+def _axes(arithmetic: RowArithmetic, panels: dict[str, Any]) -> dict[str, Any]:
+    size, n_keys = len(arithmetic.q), len(arithmetic.key_labels)
     across = {"range": [-0.5, size - 0.5], "domain": _ACROSS["matrix"], "tickformat": "d"}
     strip: dict[str, Any] = {
         "range": [0.5, -0.5],
         "tickmode": "array",
         "tickvals": [0],
-        "ticktext": [style.label(found.query_label)],
+        "ticktext": [style.label(arithmetic.query_label)],
     }
     return {
         "xaxis": style.axis(say("dimension of q and k"), anchor="y", **across),
         "yaxis": style.token_axis(
-            say("key (the token that is read)"), found.key_labels,
+            say("key (the token that is read)"), arithmetic.key_labels,
             range=[n_keys - 0.5, -0.5], domain=panels["keys"],
         ),
         "xaxis2": style.axis("", anchor="y2", showticklabels=False, **across),
@@ -118,33 +118,37 @@ def _axes(found: RowArithmetic, panels: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _headings(found: RowArithmetic, panels: dict[str, Any]) -> list[dict[str, Any]]:
+def _headings(arithmetic: RowArithmetic, panels: dict[str, Any]) -> list[dict[str, Any]]:
     """A line of text over each panel. None of them holds a token."""
 
     def coloured(name: str, part: Any) -> str:
         bound = numeral(style.bound_of(part), ".3g")
         return say("{name} (colours: ±{bound})", name=name, bound=bound)
 
-    root = "D" if found.score_size == len(found.q) else numeral(found.score_size, "g")
-    formula = f"q·k / √{root}" + " + b" * (found.bias is not None)
-    if found.cap is not None:
-        formula = f"{found.cap:g} tanh({formula} / {found.cap:g})"
+    root = (
+        "D" if arithmetic.score_size == len(arithmetic.q) else numeral(arithmetic.score_size, "g")
+    )
+    formula = f"q·k / √{root}" + " + b" * (arithmetic.bias is not None)
+    if arithmetic.cap is not None:
+        formula = f"{arithmetic.cap:g} tanh({formula} / {arithmetic.cap:g})"
     texts = [
-        (0, panels["q"], coloured("q", found.q)),
-        (0, panels["keys"], coloured("K", found.keys)),
+        (0, panels["q"], coloured("q", arithmetic.q)),
+        (0, panels["keys"], coloured("K", arithmetic.keys)),
         (_ACROSS["scores"][0], panels["keys"], formula),
         (_ACROSS["weights"][0], panels["keys"], "softmax"),
-        (0, panels["output"], coloured(f"{say('output')} Σ w·v", found.output)),
+        (0, panels["output"], coloured(f"{say('output')} Σ w·v", arithmetic.output)),
     ]
     return [style.heading(text, x, domain[1]) for x, domain, text in texts]
 
 
-def _traces(found: RowArithmetic) -> list[dict[str, Any]]:
-    places = np.arange(len(found.key_labels), dtype=np.int32)
-    hidden = ["" if allowed else "/" for allowed in found.allowed]
+def _traces(arithmetic: RowArithmetic) -> list[dict[str, Any]]:
+    places = np.arange(len(arithmetic.key_labels), dtype=np.int32)
+    hidden = ["" if allowed else "/" for allowed in arithmetic.allowed]
     hover = [
         named("key", place, label) + ("" if allowed else f", {say('hidden by the mask')}")
-        for place, (label, allowed) in enumerate(zip(found.key_labels, found.allowed, strict=True))
+        for place, (label, allowed) in enumerate(
+            zip(arithmetic.key_labels, arithmetic.allowed, strict=True)
+        )
     ]
 
     def bars(values: Doubles, name: str, axis: str, colour: str) -> dict[str, Any]:
@@ -163,15 +167,15 @@ def _traces(found: RowArithmetic) -> list[dict[str, Any]]:
     def cells(matrix: Floats, name: str, axes: str) -> dict[str, Any]:
         hover = say_list([name, f"{say('dimension')} %{{x}}"]) + "<br>%{z:.4f}<extra></extra>"
         colours = style.signed(style.bound_of(matrix)) | {"showscale": False}
-        shown = {"type": "heatmap", "z": matrix, "hovertemplate": hover}
-        return shown | colours | {"xaxis": f"x{axes}", "yaxis": f"y{axes}"}
+        trace = {"type": "heatmap", "z": matrix, "hovertemplate": hover}
+        return trace | colours | {"xaxis": f"x{axes}", "yaxis": f"y{axes}"}
 
-    output = found.output[None].astype(np.float32)
+    output = arithmetic.output[None].astype(np.float32)
     return [
-        cells(found.keys, f"{say('key')} %{{y}}", ""),
-        cells(found.q[None], "q", "2"),
-        bars(found.scores, "score", "x3", style.LIGHT.key),
-        bars(found.weights, "weight", "x4", style.LIGHT.accent),
+        cells(arithmetic.keys, f"{say('key')} %{{y}}", ""),
+        cells(arithmetic.q[None], "q", "2"),
+        bars(arithmetic.scores, "score", "x3", style.LIGHT.key),
+        bars(arithmetic.weights, "weight", "x4", style.LIGHT.accent),
         cells(output, say("output"), "5"),
     ]
 
@@ -195,21 +199,21 @@ def answer_attention_math(
     own scores and weights. query None or beyond the trace: the last traced token."""
     n_queries = len(head_view(item, site, 0).query_labels)
     beyond = isinstance(query, int) and query >= n_queries  # of a long translation
-    found = row_arithmetic(item, site, head, None if beyond else query)
+    arithmetic = row_arithmetic(item, site, head, None if beyond else query)
     return {
-        "figure": style.typed(_figure_of(found)),
-        "query": found.query,
-        "query_label": found.query_label,
-        "key_labels": list(found.key_labels),
-        "score_size": found.score_size,
+        "figure": style.typed(_figure_of(arithmetic)),
+        "query": arithmetic.query,
+        "query_label": arithmetic.query_label,
+        "key_labels": list(arithmetic.key_labels),
+        "score_size": arithmetic.score_size,
         "historical": item.config.score_scale is None and item.config.score_divisor == "d_model",
-        "bias": found.bias,
-        "cap": found.cap,
-        "q": found.q,
-        "keys": found.keys,
-        "values": found.values,
-        "allowed": found.allowed.astype("uint8"),
-        "scores": found.traced_scores,
-        "weights": found.traced_weights,
+        "bias": arithmetic.bias,
+        "cap": arithmetic.cap,
+        "q": arithmetic.q,
+        "keys": arithmetic.keys,
+        "values": arithmetic.values,
+        "allowed": arithmetic.allowed.astype("uint8"),
+        "scores": arithmetic.traced_scores,
+        "weights": arithmetic.traced_weights,
         "tolerance": TOLERANCE,
     }

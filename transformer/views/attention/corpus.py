@@ -39,7 +39,7 @@ class MeasuredHead(NamedTuple):
 
 
 def heads_over_texts(
-    found: Mapping[str, Any] | None,
+    corpus: Mapping[str, Any] | None,
     kind: str,
     across: str,
     up: str,
@@ -48,15 +48,15 @@ def heads_over_texts(
     """Every head of a kind of attention ("decoder.self") by two metrics, or "cost".
 
     Each of the largest clusters of similar heads has a colour and a shape; the legend names its
-    distinguishing metrics. found: a model's `heads`; None draws one sentence. chosen: (layer,
+    distinguishing metrics. corpus: a model's `heads`; None draws one sentence. chosen: (layer,
     head), which is marked. A head without one of the two numbers is left out. `layout.meta` has
     row_labels, column_labels and the numbers as a table.
     """
-    points = _points(found, kind, across, up, chosen)
-    if found is None or not points:
+    points = _points(corpus, kind, across, up, chosen)
+    if corpus is None or not points:
         words = (
             f"This model comes without such numbers; {COMMAND} measures them."
-            if found is None
+            if corpus is None
             else "No head of this attention has both numbers."
         )
         hidden = {"visible": False}
@@ -66,14 +66,14 @@ def heads_over_texts(
         )  # fmt: skip
     titles = [title_of(across), title_of(up)]
     traces = [
-        _trace(found, own, up, titles)
+        _trace(corpus, own, up, titles)
         for group in range(len(SHAPES) + 1)
         if (own := [point for point in points if point.group == group])
     ]
     subtitle = say_n(
         "{attention}; mean over {n} text",
         "{attention}; means over {n} texts",
-        found["n_texts"],
+        corpus["n_texts"],
         attention=attention_name(*kind.split(".")),
     )
     names = [point.name for point in points]
@@ -96,9 +96,9 @@ def heads_over_texts(
 
 
 def _points(
-    found: Mapping[str, Any] | None, kind: str, across: str, up: str, chosen: tuple[Any, Any]
+    corpus: Mapping[str, Any] | None, kind: str, across: str, up: str, chosen: tuple[Any, Any]
 ) -> list[MeasuredHead]:
-    heads = [one for one in (found or {}).get("heads", ()) if one["kind"] == kind]
+    heads = [head for head in (corpus or {}).get("heads", ()) if head["kind"] == kind]
     member: dict[Any, tuple[int, str]] = {}
     for at, cluster in enumerate(clusters(heads)):
         traits = [say(ALL[name].title) for name in cluster.traits]
@@ -106,16 +106,16 @@ def _points(
         own = group, say_list(traits or [say("nothing in particular")])
         member |= dict.fromkeys(cluster.heads, own)
     points = []
-    for one in heads:
-        x, y, place = number(one, across), number(one, up), (one["layer"], one["head"])
+    for head in heads:
+        x, y, place = number(head, across), number(head, up), (head["layer"], head["head"])
         if x is not None and y is not None:
             name = f"{place[0]}·{place[1]}"
-            points.append(MeasuredHead(one, name, x, y, *member[place], place == tuple(chosen)))
+            points.append(MeasuredHead(head, name, x, y, *member[place], place == tuple(chosen)))
     return points
 
 
 def _trace(
-    found: Mapping[str, Any], points: Sequence[MeasuredHead], up: str, titles: Sequence[str]
+    corpus: Mapping[str, Any], points: Sequence[MeasuredHead], up: str, titles: Sequence[str]
 ) -> go.Scatter:
     """The heads of a cluster, or those of none; titles: of both axes."""
     colours, group = style.LIGHT, points[0].group
@@ -140,7 +140,7 @@ def _trace(
                 "width": [3 if point.chosen else 1 for point in points],
             },
         },
-        customdata=[f"{point.words}<br>{_passage(found, point.head, up)}" for point in points],
+        customdata=[f"{point.words}<br>{_passage(corpus, point.head, up)}" for point in points],
         hovertemplate=f"{say('head')} %{{text}}<br>{titles[0]} %{{x:.3f}}<br>{titles[1]} %{{y:.3f}}"
         "<br>%{customdata}<extra></extra>",
     )
@@ -150,8 +150,8 @@ def number(head: Mapping[str, Any], name: str) -> float | None:
     """A head's mean of a metric, or the cost of its ablation; None if unknown."""
     if name == "cost":
         return None if head.get("cost") is None else float(head["cost"])
-    found = head["metrics"].get(name)
-    return None if found is None else float(found["mean"])
+    numbers = head["metrics"].get(name)
+    return None if numbers is None else float(numbers["mean"])
 
 
 def title_of(name: str) -> str:
@@ -162,13 +162,13 @@ def title_of(name: str) -> str:
     return say(ALL[name].title) + (f" ({say(unit)})" if unit else "")
 
 
-def _passage(found: Mapping[str, Any], head: Mapping[str, Any], name: str) -> str:
+def _passage(corpus: Mapping[str, Any], head: Mapping[str, Any], name: str) -> str:
     """The text with a head's largest number, wrapped."""
     metric = head["metrics"].get(name)
     if metric is None or not metric["strongest"]:
         return ""
     value, index = metric["strongest"][0]
-    text = style.shorten(str(found["texts"].get(str(index), "")), PASSAGE)
+    text = style.shorten(str(corpus["texts"].get(str(index), "")), PASSAGE)
     lines = "<br>".join(style.label(line, LINE) for line in textwrap.wrap(text, LINE))
     return say("{value} in:", value=numeral(value, ".3f")) + f"<br>{lines}"
 
@@ -203,5 +203,5 @@ def answer_corpus(
 ) -> Answer:
     """The heads of one kind of attention of the run's network, over the texts that it was measured
     on; the chosen head is marked."""
-    found, of = models.model(item.model).heads, f"{stack}.{kind}"
-    return {"figure": heads_over_texts(found, of, across, up, (layer, head))}
+    corpus, of = models.model(item.model).heads, f"{stack}.{kind}"
+    return {"figure": heads_over_texts(corpus, of, across, up, (layer, head))}

@@ -63,15 +63,15 @@ def attention_flow(
 
     scale, range_, row, hover: as in `attention_heatmap`. Errors as in `flow_weights`.
     """
-    shown = flow_weights(run, stack, which, kind, layer, row).astype(np.float32)
+    flow = flow_weights(run, stack, which, kind, layer, row).astype(np.float32)
     check_choice("scale", scale, SCALES)
     check_choice("range_", range_, RANGES)
     view = head_view(run, sites_of(run, stack, kind)[0], 0, row)
     labels = view.query_labels, view.key_labels
-    told = cell_hover(*labels, COMBINED, shown) if hover else {"hoverinfo": "none"}
+    hovers = cell_hover(*labels, COMBINED, flow) if hover else {"hoverinfo": "none"}
     return matrix_figure(
         weight_cells(
-            shown, flow_allowed(run, stack, which, kind, layer, row), scale, range_, **told
+            flow, flow_allowed(run, stack, which, kind, layer, row), scale, range_, **hovers
         ),
         _title(which, run, stack, kind, layer),
         _SUBTITLES[which],

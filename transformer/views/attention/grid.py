@@ -82,8 +82,8 @@ def _pointer_cells(rows: list[float], columns: list[float]) -> go.Heatmap:
 
 def _scale() -> go.Scatter:
     """A trace without points, which draws the colour bar."""
-    shown = (0, 0.01, 0.05, 0.2, 0.5, 1)
-    places, texts = [v**0.5 for v in shown], [f"{v:g}" for v in shown]
+    weights = (0, 0.01, 0.05, 0.2, 0.5, 1)
+    places, texts = [v**0.5 for v in weights], [f"{v:g}" for v in weights]
     bar = style.colorbar(say("weight"), tickmode="array", tickvals=places, ticktext=texts)
     scale = {"colorscale": style.WEIGHTS, "colorbar": bar}
     marker = {"color": [0], "cmin": 0, "cmax": 1, **scale}

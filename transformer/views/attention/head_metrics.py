@@ -41,16 +41,18 @@ def answer_metrics(
 ) -> Answer:
     """The metrics of every head, their definitions and baselines; null where there is no number."""
     labels = item.keys(stack, kind)
-    found = metrics_of(item, stack, kind)
+    metrics = metrics_of(item, stack, kind)
     return {
-        "metrics": [_metric(found, metric) for metric in found.metrics],
-        "heads": [_head(head, labels) for head in found.heads],
+        "metrics": [_metric(metrics, metric) for metric in metrics.metrics],
+        "heads": [_head(head, labels) for head in metrics.heads],
         "even": [
-            {name: _plain(value) for name, value in even.items()} for even in _even(found)
+            {name: _plain(value) for name, value in even.items()} for even in _even(metrics)
         ],  # by layer
-        "finding": _finding(item, found),
+        "finding": _finding(item, metrics),
         "rule": _rule(),
-    } | {name: getattr(found, name) for name in ("n_rows", "n_repeats", "n_left_out", "n_shuffles")}
+    } | {
+        name: getattr(metrics, name) for name in ("n_rows", "n_repeats", "n_left_out", "n_shuffles")
+    }
 
 
 def _rule() -> str:
@@ -88,19 +90,19 @@ def _head(head: HeadMetrics, labels: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _finding(item: Run, found: Metrics) -> dict[str, Any] | None:
+def _finding(item: Run, metrics: Metrics) -> dict[str, Any] | None:
     """The strongest finding in words and numbers; query and key are rows and columns."""
-    best = strongest(item, found)
+    best = strongest(item, metrics)
     if best is None:
         return None
-    labels = item.queries(found.stack)
+    labels = item.queries(metrics.stack)
     names = ("layer", "head", "clear", "value", "even", "n_rows", "query", "key", "weight")
     return {name: getattr(best, name) for name in names} | {
         "does": best.metric.label and say(best.metric.label),
         "title": say(best.metric.title),
         "number": say("Largest weight") if best.metric.name == "order" else capital(say("weight")),
         "query_label": labels[best.query],
-        "key_label": item.keys(found.stack, found.kind)[best.key],
+        "key_label": item.keys(metrics.stack, metrics.kind)[best.key],
     }
 
 
@@ -108,11 +110,11 @@ def metrics_of(item: Run, stack: str, kind: str) -> Metrics:
     return memoize_on_run(item, ("metrics", stack, kind), lambda: head_metrics(item, stack, kind))
 
 
-def _metric(found: Metrics, metric: Metric) -> dict[str, Any]:
+def _metric(metrics: Metrics, metric: Metric) -> dict[str, Any]:
     """A metric's words, and its baseline of the shuffled copies: their mean over all heads, and the
     largest of all."""
     name = metric.name
-    shuffled = [head.shuffled[name][0] for head in found.heads if name in head.shuffled]
+    shuffled = [head.shuffled[name][0] for head in metrics.heads if name in head.shuffled]
     means = [mean for mean in shuffled if not math.isnan(mean)]
     return {
         "name": name,
@@ -120,18 +122,18 @@ def _metric(found: Metrics, metric: Metric) -> dict[str, Any]:
         "unit": say(metric.unit) if metric.unit else "",
         "definition": say(metric.definition),
         "shuffled": _plain(sum(means) / len(means) if means else math.nan),
-        "shuffled_most": _plain(_largest_shuffled(found, name)),
+        "shuffled_most": _plain(_largest_shuffled(metrics, name)),
     }
 
 
-def _even(found: Metrics) -> list[Mapping[str, float]]:
+def _even(metrics: Metrics) -> list[Mapping[str, float]]:
     """A uniform head's numbers in each layer."""
-    return list({head.layer: head.even for head in found.heads}.values())
+    return list({head.layer: head.even for head in metrics.heads}.values())
 
 
-def _largest_shuffled(found: Metrics, metric: str) -> float:
+def _largest_shuffled(metrics: Metrics, metric: str) -> float:
     """The largest number of all shuffled copies; NaN if there is none."""
-    most = (head.shuffled[metric][1] for head in found.heads if metric in head.shuffled)
+    most = (head.shuffled[metric][1] for head in metrics.heads if metric in head.shuffled)
     return max((number for number in most if not math.isnan(number)), default=math.nan)
 
 
@@ -157,12 +159,12 @@ def metrics_figure(
     return draw_metric(metrics_of(run, stack, kind), metric)
 
 
-def draw_metric(found: Metrics, metric: str) -> go.Figure:
+def draw_metric(metrics: Metrics, metric: str) -> go.Figure:
     """`metrics_figure` of metrics that are already computed."""
-    check_choice("metric", metric, tuple(one.name for one in found.metrics))
+    check_choice("metric", metric, tuple(each.name for each in metrics.metrics))
     chosen = ALL[metric]
-    values = np.array([head.values[metric] for head in found.heads], dtype=np.float32)
-    n_layers = found.heads[-1].layer + 1
+    values = np.array([head.values[metric] for head in metrics.heads], dtype=np.float32)
+    n_layers = metrics.heads[-1].layer + 1
     cells = values.reshape(n_layers, -1).T  # heads down, layers across
     unit = f" ({say(chosen.unit)})" if chosen.unit else ""
     largest = float(np.nan_to_num(cells).max(initial=0.0)) or 1.0
@@ -176,18 +178,20 @@ def draw_metric(found: Metrics, metric: str) -> go.Figure:
         **(style.signed(1) if metric == "order" else colours),
     )
     meta = {"metric": metric, "definition": chosen.definition}
-    title = f"{say(chosen.title)}{unit} of every head, {attention_name(found.stack, found.kind)}"
+    title = (
+        f"{say(chosen.title)}{unit} of every head, {attention_name(metrics.stack, metrics.kind)}"
+    )
     layout = head_layout(cells.shape, meta)
-    return style.figure(trace, title, _baselines(found, metric), **layout)
+    return style.figure(trace, title, _baselines(metrics, metric), **layout)
 
 
-def _baselines(found: Metrics, metric: str) -> str:
-    if ALL[metric].repeats and not found.n_repeats:
+def _baselines(metrics: Metrics, metric: str) -> str:
+    if ALL[metric].repeats and not metrics.n_repeats:
         return "this text repeats no token with another between"
-    even = [f"{one[metric]:.2f}" for one in _even(found) if not math.isnan(one[metric])]
+    even = [f"{values[metric]:.2f}" for values in _even(metrics) if not math.isnan(values[metric])]
     parts = [f"a uniform head: {', '.join(dict.fromkeys(even))}"] if even else []
     if ALL[metric].against == "shuffled":
-        most = numeral(_largest_shuffled(found, metric), ".2f")
+        most = numeral(_largest_shuffled(metrics, metric), ".2f")
         parts.append(f"keys shuffled: at most {most}")
     return ", ".join(parts) or "no baseline: a uniform head's does not vary"
 

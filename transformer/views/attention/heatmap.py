@@ -115,21 +115,21 @@ def attention_heatmap(
     side = 1 if most is None else -(-max(drawn.shape) // most)
     scores = _largest(np.where(drawn, view.scores, -np.inf), side)
     weights, allowed = _largest(view.weights, side), _largest(view.allowed, side)
-    shown: dict[str, Any] = {"hoverinfo": "none"}
+    options: dict[str, Any] = {"hoverinfo": "none"}
     if hover:
         raw = scores if side > 1 else view.scores
         numbers = np.stack([raw, weights, allowed.astype(np.float32)], axis=-1)
-        shown = cell_hover(*labels, _numbers(), numbers)
+        options = cell_hover(*labels, _numbers(), numbers)
     if side > 1:  # positions stay those of tokens
-        shown |= dict.fromkeys(("x0", "y0"), (side - 1) / 2) | dict.fromkeys(("dx", "dy"), side)
+        options |= dict.fromkeys(("x0", "y0"), (side - 1) / 2) | dict.fromkeys(("dx", "dy"), side)
     if stage == "weights":
-        cells = weight_cells(weights, allowed, scale, range_, **shown)
+        cells = weight_cells(weights, allowed, scale, range_, **options)
     else:  # the same bound before and after the mask, so that switching changes no colour
         cells = go.Heatmap(
             z=np.where(np.isfinite(scores), scores, np.float32(np.nan)),
             hoverongaps=True,
             **score_colours(style.bound_of(view.scores)),
-            **shown,
+            **options,
         )
     of = {"site": str(view.site), **view.site._asdict(), "head": view.head}
     words = "scores q·k/√d" if run.config.scores_from_heads else "scores"
@@ -222,11 +222,11 @@ def _ticks(scale: str) -> dict[str, Any]:
     """Weights as the labels of rescaled colours; Plotly chooses those of a linear scale."""
     if scale == "linear":
         return {}
-    shown = [1e-4, 1e-3, 1e-2, 0.1, 1] if scale == "log" else [0, 0.01, 0.05, 0.1, 0.2, 0.5, 1]
-    text = [numeral(weight, "g") for weight in shown]
+    weights = [1e-4, 1e-3, 1e-2, 0.1, 1] if scale == "log" else [0, 0.01, 0.05, 0.1, 0.2, 0.5, 1]
+    text = [numeral(weight, "g") for weight in weights]
     if scale == "log":
         text[0] = f"≤ {text[0]}"
-    places = [round(_one(weight, scale), 4) for weight in shown]
+    places = [round(_one(weight, scale), 4) for weight in weights]
     return {"tickmode": "array", "tickvals": places, "ticktext": text}
 
 

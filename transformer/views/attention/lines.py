@@ -125,16 +125,16 @@ def _columns(
 def _strokes(widths: tuple[float, float], opacities: tuple[float, float]) -> list[dict[str, Any]]:
     """A trace for all lines of similar weight, still without any. widths in px and opacities: at
     weights 0 and 1."""
-    found = []
+    strokes = []
     for bucket in range(N_BUCKETS):
         share = (bucket + 0.5) / N_BUCKETS
         width, opacity = (low + share * (high - low) for low, high in (widths, opacities))
         line = {"width": width, "color": style.LIGHT.accent}
-        found.append(
+        strokes.append(
             {"type": "scatter", "mode": "lines", "line": line, "opacity": opacity}
             | {"hoverinfo": "skip"}
         )
-    return found
+    return strokes
 
 
 def _linked(
@@ -160,8 +160,8 @@ def _linked(
     for x, side in enumerate(sides):
         linked = {link[x] for link in links} | ({query} if x == 0 else set())
         for part, name in (("textfont", "text"), ("marker", "dot")):
-            shown = [meta["colours"][name if at in linked else "unlinked"] for at in side["y"]]
-            side[part]["color"] = shown
+            colours = [meta["colours"][name if at in linked else "unlinked"] for at in side["y"]]
+            side[part]["color"] = colours
         for place, name in enumerate(side["customdata"]):
             said = [reading[2] for reading in readings if reading[x] == place]
             side["customdata"][place] = "<br>".join([name, *said[:MOST_READINGS]])
@@ -213,7 +213,7 @@ def query_lines(
         check_whole("query", query, 0, len(strong) - 1)
         strong &= np.arange(len(strong))[:, None] == query
     links = [(q, k, float(view.weights[q, k])) for q, k in np.argwhere(strong).tolist()]
-    shown = sorted(links, key=lambda link: -link[2])[:MOST_LINES]
+    strongest = sorted(links, key=lambda link: -link[2])[:MOST_LINES]
     least = numeral(threshold, "g")
     subtitle = f"all weights of at least {least}"
     if len(links) > MOST_LINES:
@@ -223,15 +223,15 @@ def query_lines(
     whose = "all queries" if query is None else f"query {query}"
     columns = _queries_and_keys(run, view.site.stack, view.site.kind, row)
     queries, keys = (list(side["customdata"]) for side in columns["data"][:2])
-    readings = [(q, k, _reading(queries[q], keys[k], weight)) for q, k, weight in shown]
+    readings = [(q, k, _reading(queries[q], keys[k], weight)) for q, k, weight in strongest]
     return _titled(
-        _linked(columns, shown, readings, query),
+        _linked(columns, strongest, readings, query),
         f"Lines: {attention}, layer {view.site.layer}, {name}, {whose}",
         subtitle,
         meta={
             "query_labels": list(view.query_labels),
             "key_labels": list(view.key_labels),
-            "links": [list(link) for link in shown],
+            "links": [list(link) for link in strongest],
             "query": query,
             "threshold": threshold,
         },

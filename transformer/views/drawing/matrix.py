@@ -70,22 +70,22 @@ def cell_hover(
     numbers: (Tq, Tk) or (Tq, Tk, n), the customdata that the ending names.
     """
     template = hover_template(query_labels, key_labels, ending)
-    shown = {"customdata": numbers, "hovertemplate": template}
+    options = {"customdata": numbers, "hovertemplate": template}
     if "%{text}" in template:
         keys = [style.hover(text) for text in key_labels]
-        shown["text"] = [
+        options["text"] = [
             [say("{query} reads {key}", query=query, key=key) for key in keys]
             for query in map(style.hover, query_labels)
         ]
-    return shown
+    return options
 
 
 def hover_template(query_labels: Sequence[str], key_labels: Sequence[str], ending: str) -> str:
     """The hover label of `cell_hover`."""
     where = say_list([f"{say('query')} %{{y:d}}", f"{say('key')} %{{x:d}}"])
     few = max(len(query_labels), len(key_labels)) <= TEXT_LIMIT
-    told = say("{title}: {part}", title=where, part="%{text}") if few else where
-    return told + ending
+    first = say("{title}: {part}", title=where, part="%{text}") if few else where
+    return first + ending
 
 
 def hatching(n_rows: int, n_columns: int) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def _declared(selector: str) -> dict[str, str]:
 
 def _theme_of(said: Mapping[str, str]) -> Theme:
     several = ("groups", "diverging", "effects", "weights")
-    values: dict[str, Any] = {one.name: said[one.name] for one in fields(Theme)}
+    values: dict[str, Any] = {field.name: said[field.name] for field in fields(Theme)}
     return Theme(**values | {name: tuple(said[name].split()) for name in several})
 
 
@@ -100,8 +100,8 @@ def signed_cells(
     """A heatmap of signed values, by default to the largest of them; bar: its colour bar's title,
     without which it has none."""
     colours = signed(bound_of(values) if bound is None else bound)
-    shown = {"colorbar": colorbar(bar)} if bar else {"showscale": False}
-    return go.Heatmap(z=values, hovertemplate=hover, **(colours | shown | more))
+    legend = {"colorbar": colorbar(bar)} if bar else {"showscale": False}
+    return go.Heatmap(z=values, hovertemplate=hover, **(colours | legend | more))
 
 
 def typed(part: Any) -> Any:
@@ -183,9 +183,9 @@ def of_text(text: str) -> go.Figure:
     """Lines of plain text as a figure, such as a traceback's."""
     lines = "<br>".join(escape(line) for line in text.splitlines())
     font = {"family": "monospace", "size": 11}
-    told = {"text": lines, "align": "left", "showarrow": False, "font": font}
+    note = {"text": lines, "align": "left", "showarrow": False, "font": font}
     corner = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "top"}
-    layout = {"annotations": [told | corner], "height": 16 * len(text.splitlines()) + 40}
+    layout = {"annotations": [note | corner], "height": 16 * len(text.splitlines()) + 40}
     return go.Figure(layout=layout | {"template": "none", "xaxis": _NO_AXIS, "yaxis": _NO_AXIS})
 
 
@@ -284,7 +284,7 @@ def dark_colours() -> Mapping[str, str]:
         "#000000": "#ffffff",  # on a cell of weights
         "#ffffff": "#000000",
     }
-    for name in (one.name for one in fields(Theme)):
+    for name in (field.name for field in fields(Theme)):
         light, dark = getattr(LIGHT, name), getattr(DARK, name)
         if isinstance(light, tuple):
             pairs |= dict(zip(light, dark, strict=True))

@@ -91,10 +91,10 @@ def _program(run: Run, address: str, site: str, head: int) -> str:
     request, plain = run.request, request_to_dict(run.request, defaults=False)
     text = plain.pop("text")
     if request.max_new_tokens:
-        asked = {"max_new_tokens": request.max_new_tokens, **plain}
+        settings = {"max_new_tokens": request.max_new_tokens, **plain}
     else:
-        asked = {name: plain[name] for name in ("interventions",) if name in plain}
-    named = (f"{name}={value!r}" for name, value in {"model": run.model, **asked}.items())
+        settings = {name: plain[name] for name in ("interventions",) if name in plain}
+    named = (f"{name}={value!r}" for name, value in {"model": run.model, **settings}.items())
     return _PROGRAM.format(
         address=address, arguments=",\n    ".join((repr(text), *named)),
         endpoint="generate" if request.max_new_tokens else "trace", site=site, head=head,

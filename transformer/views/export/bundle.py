@@ -51,18 +51,18 @@ def needed_by(*names: str, read: Callable[[str], str] = read_module) -> list[str
 
     Modules may not import each other in a circle.
     """
-    found: dict[str, None] = {}
+    modules: dict[str, None] = {}
 
     def add(name: str) -> None:
         for path in IMPORT.findall(read(name)):
             imported = _resolved(name, path)
-            if imported not in found:
+            if imported not in modules:
                 add(imported)
-        found[name] = None
+        modules[name] = None
 
     for name in names:
         add(name)
-    return list(found)
+    return list(modules)
 
 
 def bundle(
@@ -88,16 +88,16 @@ def bundle(
         return said if name == SAID else read(name)
 
     first = (SAID,) if said else ()
-    places = {one: place for place, one in enumerate(needed_by(*first, *names, read=text_of))}
+    places = {name: place for place, name in enumerate(needed_by(*first, *names, read=text_of))}
     parts = [f'import {{ modules as held }} from "{base}";'] if held else []
     parts += [
-        f'const module{places[one]} = held["{one}"];'
-        if one in held
-        else _as_function(one, text_of(one), places)
-        for one in places
+        f'const module{places[name]} = held["{name}"];'
+        if name in held
+        else _as_function(name, text_of(name), places)
+        for name in places
     ]
     if with_exports:
-        every = ",\n".join(f'  "{one}": module{place}' for one, place in places.items())
+        every = ",\n".join(f'  "{name}": module{place}' for name, place in places.items())
         parts.append(f"export const modules = {{\n{every},\n}};\n")
     return "\n".join(parts)
 
@@ -108,16 +108,16 @@ def _as_function(name: str, text: str, places: dict[str, int]) -> str:
     def module(path: str) -> str:
         return f"module{places[_resolved(name, path)]}"
 
-    def taken(found: re.Match[str]) -> str:
-        names = found[1] if found[1].startswith("{") else f"{{ default: {found[1]} }}"
-        return f"const {names.replace(' as ', ': ')} = {module(found[2])};"
+    def taken(match: re.Match[str]) -> str:
+        names = match[1] if match[1].startswith("{") else f"{{ default: {match[1]} }}"
+        return f"const {names.replace(' as ', ': ')} = {module(match[2])};"
 
-    def passed_on(found: re.Match[str]) -> str:
-        exported.extend(f"{to}: {module(found[2])}.{one}" for one, to in _pairs(found[1]))
+    def passed_on(match: re.Match[str]) -> str:
+        exported.extend(f"{to}: {module(match[2])}.{inner}" for inner, to in _pairs(match[1]))
         return ""
 
-    def listed(found: re.Match[str]) -> str:
-        exported.extend(f"{to}: {one}" for one, to in _pairs(found[1]))
+    def listed(match: re.Match[str]) -> str:
+        exported.extend(f"{to}: {inner}" for inner, to in _pairs(match[1]))
         return ""
 
     def default(_: re.Match[str]) -> str:
@@ -126,21 +126,21 @@ def _as_function(name: str, text: str, places: dict[str, int]) -> str:
 
     text = _BARE.sub("", _COMMENT.sub("", text))
     text = _DEFAULT.sub(default, _LISTED.sub(listed, _PASSED_ON.sub(passed_on, text)))
-    exported += [found[2] for found in _EXPORT.finditer(text)]
+    exported += [match[2] for match in _EXPORT.finditer(text)]
     text = _EXPORT.sub(r"\1 \2", _NAMED.sub(taken, text))
     if other := _OTHER.search(text) or _ENDS_SCRIPT.search(text):
         raise ValueError(
             "a module of a page without a server needs imports and exports by name, and no text "
             f"that ends its script; got {shortened(other[0])} in {name}"
         )
-    given = ", ".join(exported)
-    return f"const module{places[name]} = (() => {{\n{text}\nreturn {{ {given} }};\n}})();"
+    properties = ", ".join(exported)
+    return f"const module{places[name]} = (() => {{\n{text}\nreturn {{ {properties} }};\n}})();"
 
 
 def _pairs(names: str) -> list[tuple[str, str]]:
     """The names in braces: each inside the module, and as others import it."""
-    each = [one.split(" as ") for one in names.split(",") if one.strip()]
-    return [(one[0].strip(), one[-1].strip()) for one in each]
+    each = [part.split(" as ") for part in names.split(",") if part.strip()]
+    return [(pair[0].strip(), pair[-1].strip()) for pair in each]
 
 
 def _resolved(name: str, path: str) -> str:

@@ -87,7 +87,7 @@ def page(item: Run | Batch, site: str = "", head: int = 0) -> str:
             "frames": recorded_frames(runs[0], batch),
         }
         layout = [_column("left", [_script("tokens")]), _column("right", [_tabs(views)])]
-        named = [language_names(one) for one in languages()]
+        named = [language_names(lang) for lang in languages()]
         header = _script("header", languages=named)
         site_text = json.dumps({"layout": [header, _row("columns", layout)]})
     for run, text in zip(runs, texts, strict=True):
@@ -105,11 +105,11 @@ def page(item: Run | Batch, site: str = "", head: int = 0) -> str:
     }
     site_file = gzip.compress(site_text.encode(), mtime=0)
     files = {NUMBERS: pack.whole(numbers), "site.json.gz": site_file, **words}
-    packed = {name: as_text(one, level=LEVEL) for name, one in files.items()}
+    packed = {name: as_text(content, level=LEVEL) for name, content in files.items()}
     held = {"plotly.js": _plotly(), SCRIPT: script} | packed
     parts = {
         "schema": schema,
-        "languages": json_in_script({language_names(one)[0]: one for one in languages()}),
+        "languages": json_in_script({language_names(lang)[0]: lang for lang in languages()}),
         "version": hashlib.sha256("".join(held.values()).encode()).hexdigest()[:16],
         "door": f"<style>{_style()}</style>",
         "opens": opener(held, {SCRIPT: "start"}),
@@ -134,9 +134,9 @@ def _views_of(runs: list[Run]) -> list[View]:
         "architecture": foreign,
     }
     names = [name for name in SHOWN if not lacks.get(name)]
-    names += [one.name for one in own_views() if drawn_by_default(one, runs[0])]
+    names += [view.name for view in own_views() if drawn_by_default(view, runs[0])]
     every = tabs(view for name, view in VIEWS.items() if name in names)
-    return [view for shown in every.values() for view in shown]
+    return [view for group in every.values() for view in group]
 
 
 def _is_own(view: View) -> bool:
@@ -151,7 +151,7 @@ def _schema(views: list[View]) -> dict[str, Any]:
     plain = {"script": False, "controls": {}}
     return {
         "views": [view.schema() | (plain if _is_own(view) else {}) for view in views],
-        "page": {one.name: one.schema() for one in page_fields},
+        "page": {field.name: field.schema() for field in page_fields},
         "dark": dark_colours(),
     }
 
@@ -182,9 +182,9 @@ def _script(
 
 def _tabs(views: list[View]) -> dict[str, Any]:
     items = []
-    for tab, shown in tabs(views).items():
-        parts = [_script("steps")] if any(view.name == "prediction" for view in shown) else []
-        parts += [_view(view) for view in shown]
+    for tab, group in tabs(views).items():
+        parts = [_script("steps")] if any(view.name == "prediction" for view in group) else []
+        parts += [_view(view) for view in group]
         name = tab_name(tab)
         items.append(_node("tabitem", f"tab {name}", parts, props={"id": name, "label": say(tab)}))
     return _node("tabs", "tabs", items)
@@ -195,8 +195,8 @@ def _view(view: View) -> dict[str, Any]:
     if _module_of(view) == PANEL:
         own = {"view": view.name, "folded": folded}
         return _script(f"view-{view.name}", PANEL, "panel", **own)
-    given = {"folded": folded, "predicts": view.predicts}
-    return _script(view.name, _module_of(view), "", **given)
+    options = {"folded": folded, "predicts": view.predicts}
+    return _script(view.name, _module_of(view), "", **options)
 
 
 def _module_of(view: View) -> str:
@@ -214,7 +214,7 @@ speak(globalThis.spoken.words);
 def _script_of(modules: tuple[str, ...]) -> tuple[set[str], str]:
     """The sentences that the page's scripts say, and the scripts as the text of a file."""
     text = bundle(SCRIPT, *modules, said=_SAID, with_exports=True)
-    said = {one if isinstance(one, str) else one[0] for one in of_script(text)}
+    said = {sentence if isinstance(sentence, str) else sentence[0] for sentence in of_script(text)}
     return said, as_text(text.encode(), level=LEVEL)
 
 

@@ -71,11 +71,11 @@ def _batch(batch: Batch) -> str:
             labels = batch.queries(stack, row)[:left]
             left -= len(labels)
             are_tokens = batch.is_token(stack)[row].tolist()
-            shown = (
+            tokens = (
                 _token(label) if is_token else f'<span style="opacity:.3">{_token(label)}</span>'
                 for label, is_token in zip(labels, are_tokens, strict=False)
             )
-            lines.append(f"<p>{''.join(shown)}</p>")
+            lines.append(f"<p>{''.join(tokens)}</p>")
     return f"<div><p>{escape(repr(batch))}</p>{''.join(lines)}</div>"
 
 
@@ -87,10 +87,10 @@ def _run(run: Run) -> str:
     )
     probabilities: list[float | None] = [None] * run.n_prompt
     probabilities += [step.chosen.probability for step in run.steps]
-    shown = list(zip(run.labels, probabilities, strict=True))[-MAX_TOKENS:]
-    left_out = len(run.labels) - len(shown)
+    last = list(zip(run.labels, probabilities, strict=True))[-MAX_TOKENS:]
+    left_out = len(run.labels) - len(last)
     tokens = f"… {left_out} tokens before … " if left_out else ""
-    tokens += "".join(_token(label, probability) for label, probability in shown)
+    tokens += "".join(_token(label, probability) for label, probability in last)
     source = "".join(_token(label) for label in run.source_labels)
     read = f"<p>{source}</p>" if source else ""
     return f"<div><p>{title}</p>{read}<p>{tokens}</p>{frame}</div>"

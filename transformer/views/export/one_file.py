@@ -17,7 +17,7 @@ TEMPLATE = "browser/page/page.html"
 OPENER = "browser/page/one_file.js"
 NOTES = "browser/page/unopened.html"  # why it does not open
 HOLE = re.compile(r"/\*(\w+)\*/")
-ALPHABET = bytes(one for one in range(33, 127) if chr(one) not in '<&"')  # no markup
+ALPHABET = bytes(code for code in range(33, 127) if chr(code) not in '<&"')  # no markup
 GROUPS = 1 << 16  # of 13 bytes, which are packed at a time
 
 

@@ -61,8 +61,8 @@ class Pack:
         raw = np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()
         prefixed = (
             place
-            for place, (known_kind, known) in enumerate(self._arrays)
-            if kind == known_kind and known.startswith(raw)
+            for place, (stored_kind, content) in enumerate(self._arrays)
+            if kind == stored_kind and content.startswith(raw)
         )
         place = next(prefixed, len(self._arrays))
         if place == len(self._arrays):

@@ -200,7 +200,7 @@ def heads_of(record: AttentionRecord, pack: Pack) -> dict[str, Any]:
     """
     scores, weights = array(record.scores[0]), array(record.pattern[0])
     softmax = array(masked_softmax(record.scores[0].cpu(), record.allowed[0].cpu()))
-    found = {"scores": scores}
+    parts = {"scores": scores}
     if record.q is not None and record.k is not None:
         q, k = array(record.q[0]), array(record.k[0])
         largest = max(1.0, float(np.abs(scores).max()))
@@ -209,12 +209,12 @@ def heads_of(record: AttentionRecord, pack: Pack) -> dict[str, Any]:
             products = torch.from_numpy(_products(*rough))
             again = array(masked_softmax(products, record.allowed[0].cpu()))
             q, k = rough if np.abs(again - softmax).max() <= CLOSE / 2 else (q, k)
-            found = {"queries": q, "keys": k}
+            parts = {"queries": q, "keys": k}
             if record.v is not None:
-                found["values"] = rounded(array(record.v[0])[..., 0])
+                parts["values"] = rounded(array(record.v[0])[..., 0])
     if np.abs(softmax - weights).max() > CLOSE:
-        found["weights"] = weights
-    return {name: pack.array(values) for name, values in found.items()}
+        parts["weights"] = weights
+    return {name: pack.array(values) for name, values in parts.items()}
 
 
 def _products(q: Any, k: Any) -> Any:
@@ -247,10 +247,10 @@ def stored_answers(run: Run) -> Iterator[tuple[str, dict[str, Any], Answer]]:
         of = {"stack": stack, "kind": kind}
         answer = answer_metrics(run, stack=stack, kind=kind)
         yield "metrics", of, answer
-        found = metrics_of(run, stack, kind)
+        metrics = metrics_of(run, stack, kind)
         for metric in answer["metrics"]:
             name = metric["name"]
-            yield "metric_map", of | {"metric": name}, {"figure": draw_metric(found, name)}
+            yield "metric_map", of | {"metric": name}, {"figure": draw_metric(metrics, name)}
     if run.stopped == GIVEN:
         return
     yield "architecture", {}, answer_architecture(run)
@@ -265,8 +265,8 @@ def stored_answers(run: Run) -> Iterator[tuple[str, dict[str, Any], Answer]]:
         yield "beams", {}, PICTURES["beams"].ask(run, given={})
     encoding = POSITIONS[run.config.positions]
     for stack in run.position_matrices if encoding.adds else ():
-        asked = {"stack": stack, "k": 1, "shown": SHOWN_DIMENSIONS}
-        yield "shift", asked, answer_shift(run, k=1, stack=stack, shown=SHOWN_DIMENSIONS)
+        options = {"stack": stack, "k": 1, "shown": SHOWN_DIMENSIONS}
+        yield "shift", options, answer_shift(run, k=1, stack=stack, shown=SHOWN_DIMENSIONS)
     for view in own_views():
         for name, answer in drawn_by_default(view, run).items():
             yield name, {}, answer

@@ -25,14 +25,14 @@ _COLUMNS = {"self": mark("self {head}"), "cross": mark("cross {head}")}
 _COLUMN = mark("head {head}")
 
 
-def contribution(found: LogitContribution, label: str) -> go.Figure:
+def contribution(parts: LogitContribution, label: str) -> go.Figure:
     """A logit as the sum of the map's cells: heads and feed-forwards by layer, then the rest.
 
     label: the token. Rows: the token's vector, its position's, the layers, and what comes after
     them; columns: heads, feed-forward, and the rest: biases, shifts of norms and what belongs to no
     layer. Orange adds, purple takes away. `layout.meta` has row_labels, column_labels, limit.
     """
-    rows, columns, cells = table(found)
+    rows, columns, cells = table(parts)
     limit = style.bound_of(cells, 1e-6)
     trace = style.signed_cells(
         cells,
@@ -46,7 +46,7 @@ def contribution(found: LogitContribution, label: str) -> go.Figure:
         hoverongaps=False,
     )
     subtitle = (
-        f"token {found.position}, {style.label(label)}: logit {found.logit:.4f}, the "
+        f"token {parts.position}, {style.label(label)}: logit {parts.logit:.4f}, the "
         "sum of all cells; scales of norms held"
     )
     title = "What each part adds to one logit"
@@ -61,7 +61,7 @@ def contribution(found: LogitContribution, label: str) -> go.Figure:
         height=172 + 30 * len(rows),
         margin={"t": 72, "r": 8, "l": 110, "b": 100},
         xaxis=style.named_axis(
-            f"{say('part')} (Σ = {numeral(found.logit, '.2f')})",
+            f"{say('part')} (Σ = {numeral(parts.logit, '.2f')})",
             columns,
             constrain="domain",
             tickangle=-90,
@@ -70,7 +70,7 @@ def contribution(found: LogitContribution, label: str) -> go.Figure:
     )
 
 
-def table(found: LogitContribution) -> tuple[list[str], list[str], NDArray[np.float32]]:
+def table(parts: LogitContribution) -> tuple[list[str], list[str], NDArray[np.float32]]:
     """(names of rows, names of columns, numbers), NaN where there is no such part."""
     names = {
         "token": say("token"), "position": say("position"), "embedding norm": say("embedding norm"),
@@ -78,33 +78,33 @@ def table(found: LogitContribution) -> tuple[list[str], list[str], NDArray[np.fl
         "final norm": say("final norm"), "output bias": say("the output bias"),
     }  # fmt: skip
     ends = ("final norm", "output bias")
-    first = [name for name in names if name in found.others and name not in ends]
-    then = [name for name in ends if name in found.others]
-    layers = [say("layer {layer}", layer=layer) for layer in range(len(found.feed_forward))]
+    first = [name for name in names if name in parts.others and name not in ends]
+    then = [name for name in ends if name in parts.others]
+    layers = [say("layer {layer}", layer=layer) for layer in range(len(parts.feed_forward))]
     rows = [*(names[name] for name in first), *layers, *(names[name] for name in then)]
-    both = len(found.heads) > 1
+    both = len(parts.heads) > 1
     columns = [
         say(_COLUMNS[kind] if both else _COLUMN, head=head)
-        for kind, heads in found.heads.items()
+        for kind, heads in parts.heads.items()
         for head in range(heads.shape[1])
     ]
     columns += [say("feed-forward"), say("rest")]
     cells = np.full((len(rows), len(columns)), np.nan, dtype=np.float32)
     middle = slice(len(first), len(first) + len(layers))
-    by_layer = (*found.heads.values(), found.feed_forward[:, None], found.biases[:, None])
+    by_layer = (*parts.heads.values(), parts.feed_forward[:, None], parts.biases[:, None])
     cells[middle] = np.concatenate([part.numpy() for part in by_layer], axis=1)
     for row, name in (*enumerate(first), *enumerate(then, middle.stop)):
-        cells[row, -1] = found.others[name]
+        cells[row, -1] = parts.others[name]
     return rows, columns, cells
 
 
-def sentence(found: LogitContribution) -> str:
+def sentence(parts: LogitContribution) -> str:
     """The largest and second contribution, and the most negative."""
-    order = sorted(_named(found), key=lambda part: -part[1])
+    order = sorted(_named(parts), key=lambda part: -part[1])
     (most, adds), (second, then), (least, takes) = order[0], order[1], order[-1]
     said = say(
         "Of the logit {logit}, {most} adds most: {adds}. Next comes {second} with {then}.",
-        logit=numeral(found.logit, ".2f"),
+        logit=numeral(parts.logit, ".2f"),
         most=most,
         adds=numeral(adds, "+.2f"),
         second=second,
@@ -119,15 +119,15 @@ def sentence(found: LogitContribution) -> str:
     return said
 
 
-def _named(found: LogitContribution) -> Iterator[tuple[str, float]]:
+def _named(parts: LogitContribution) -> Iterator[tuple[str, float]]:
     """Every part by its name in a sentence."""
-    for kind, heads in found.heads.items():
+    for kind, heads in parts.heads.items():
         for layer, row in enumerate(heads.tolist()):
             for head, value in enumerate(row):
-                yield head_name(layer, head, kind if len(found.heads) > 1 else ""), value
-    for layer, value in enumerate(found.feed_forward.tolist()):
+                yield head_name(layer, head, kind if len(parts.heads) > 1 else ""), value
+    for layer, value in enumerate(parts.feed_forward.tolist()):
         yield say("the feed-forward of layer {layer}", layer=layer), value
-    for layer, value in enumerate(found.biases.tolist()):
+    for layer, value in enumerate(parts.biases.tolist()):
         yield say("the biases of layer {layer}", layer=layer), value
     names = {
         "token": say("the token's own vector"),
@@ -137,7 +137,7 @@ def _named(found: LogitContribution) -> Iterator[tuple[str, float]]:
         "final norm": say("the shift of the final norm"),
         "output bias": say("the output bias"),
     }
-    yield from ((names[name], value) for name, value in found.others.items())
+    yield from ((names[name], value) for name, value in parts.others.items())
 
 
 def head_name(layer: int, head: int, kind: str) -> str:
@@ -168,15 +168,15 @@ def answer_contribution(
     target: Annotated[int | None, TARGET] = None,
 ) -> Answer:
     """The map of contributions to the token after the last one read, as in the journey."""
-    made = models.ask(journey, item, position=position, target=target)
-    if made.parts is None:
+    path = models.ask(journey, item, position=position, target=target)
+    if path.parts is None:
         return {
             "figure": None,
             "sentence": say("What each part adds cannot be told apart in this network."),
         }
-    label = models.model(item.model).tokenizer.label(made.target)
+    label = models.model(item.model).tokenizer.label(path.target)
     return {
-        "figure": contribution(made.parts, label),
-        "logit": made.parts.logit,
-        "sentence": sentence(made.parts),
+        "figure": contribution(path.parts, label),
+        "logit": path.parts.logit,
+        "sentence": sentence(path.parts),
     }

@@ -29,14 +29,14 @@ def answer_feed_forward(
     """The next token's logits without a feed-forward, what would follow, and its neurons that add
     most."""
     place = {"position": position, "target": target}
-    found = models.ask(feed_forward_at, item, stack=stack, layer=layer, **place)
+    effect = models.ask(feed_forward_at, item, stack=stack, layer=layer, **place)
     model = models.model(item.model)
     return {
-        "logits": array(found.logits),
-        "likeliest": likeliest_of(model.tokenizer, found.logits, N_WITHOUT),
-        "labels": model.tokenizer.labels(found.written),
-        "n_neurons": found.n_neurons,
-        "neurons": [_plain(model, neuron) for neuron in found.neurons],
+        "logits": array(effect.logits),
+        "likeliest": likeliest_of(model.tokenizer, effect.logits, N_WITHOUT),
+        "labels": model.tokenizer.labels(effect.written),
+        "n_neurons": effect.n_neurons,
+        "neurons": [_plain(model, neuron) for neuron in effect.neurons],
     }
 
 

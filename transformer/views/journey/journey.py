@@ -50,38 +50,38 @@ def answer_journey(
 ) -> Answer:
     """The prediction after the last token read, each part's contribution, and the head that adds
     most."""
-    found = models.ask(journey, item, position=position, target=target)
+    path = models.ask(journey, item, position=position, target=target)
     tokens = models.model(item.model).tokenizer
     stack = "encoder" if item.config.family == "encoder" else "decoder"
-    parts, added = found.parts, dict.fromkeys(("heads", "feed_forward", "biases", "embedding"))
+    parts, added = path.parts, dict.fromkeys(("heads", "feed_forward", "biases", "embedding"))
     if parts is not None:  # heads layer by layer; null where a logit is no such sum
         added = {
-            "heads": {kind: array(one.flatten()) for kind, one in parts.heads.items()},
+            "heads": {kind: array(each.flatten()) for kind, each in parts.heads.items()},
             "feed_forward": array(parts.feed_forward),
             "biases": array(parts.biases),
             "embedding": dict(parts.others),
         }
-    lens = zip(found.lens_ids.tolist(), found.lens_probabilities.tolist(), strict=True)
+    lens = zip(path.lens_ids.tolist(), path.lens_probabilities.tolist(), strict=True)
     return {
-        "position": found.position,
-        "target": found.target,
-        "target_label": tokens.label(found.target),
+        "position": path.position,
+        "target": path.target,
+        "target_label": tokens.label(path.target),
         "stack": stack,
-        "logits": array(found.logits),
+        "logits": array(path.logits),
         "never": item.config.output_padding_id,
-        "likeliest": likeliest_of(tokens, found.logits, N_LIKELIEST),
-        "next": _next(tokens, item, found),
-        "lens": [{**named_token(tokens, one), "probability": p} for one, p in lens],
-        "norms": array(found.stream.norm(dim=-1)),
+        "likeliest": likeliest_of(tokens, path.logits, N_LIKELIEST),
+        "next": _next(tokens, item, path),
+        "lens": [{**named_token(tokens, token), "probability": p} for token, p in lens],
+        "norms": array(path.stream.norm(dim=-1)),
         **added,
         "encoder": _encoder(item),
-        "named": named_head(item, found),
+        "named": named_head(item, path),
     }
 
 
-def named_head(item: Run, found: Journey) -> dict[str, Any] | None:
+def named_head(item: Run, path: Journey) -> dict[str, Any] | None:
     """The active head that adds most; None if none adds anything."""
-    parts = found.parts
+    parts = path.parts
     if parts is None:
         return None
     stack = "encoder" if item.config.family == "encoder" else "decoder"
@@ -89,7 +89,7 @@ def named_head(item: Run, found: Journey) -> dict[str, Any] | None:
     for kind, heads in reading.items():
         for layer, row in enumerate(heads):
             row[list(switched_off(item, Site(stack, layer, kind)))] = -torch.inf
-    kind, heads = max(reading.items(), key=lambda one: float(one[1].max()))
+    kind, heads = max(reading.items(), key=lambda pair: float(pair[1].max()))
     if not bool((heads > 0).any()):
         return None
     layer, head = divmod(int(heads.argmax()), heads.shape[1])
@@ -98,11 +98,11 @@ def named_head(item: Run, found: Journey) -> dict[str, Any] | None:
 
 def answer_telling(models: ModelQueries, item: Run) -> Answer:
     """The written token that is worth a look, as the place before it, and the head that leads."""
-    found = models.ask(telling, item)
-    if found is None:
+    best = models.ask(telling, item)
+    if best is None:
         return {"position": None}
-    head = found.site._asdict() | {"head": found.head}
-    return {"position": found.position, "head": head, "leads": found.lead > 0}
+    head = best.site._asdict() | {"head": best.head}
+    return {"position": best.position, "head": head, "leads": best.lead > 0}
 
 
 def answer_deciding(
@@ -150,7 +150,7 @@ def answer_word_effects(
     target: Annotated[int | None, TARGET] = None,
 ) -> Answer:
     """The probability of the token that follows without each word, and without all its mentions."""
-    found = models.ask(word_effects, item, position=position, target=target)
+    effects = models.ask(word_effects, item, position=position, target=target)
     tokens = models.model(item.model).tokenizer
 
     def plain(effect: WordEffect) -> dict[str, Any]:
@@ -163,12 +163,12 @@ def answer_word_effects(
         }
 
     return {
-        "position": found.position,
-        "target": {**named_token(tokens, found.target), "probability": found.probability},
-        "stack": found.stack,
-        "masked": found.masked,
-        "words": [plain(one) for one in found.words],
-        "mentions": [plain(one) for one in found.mentions],
+        "position": effects.position,
+        "target": {**named_token(tokens, effects.target), "probability": effects.probability},
+        "stack": effects.stack,
+        "masked": effects.masked,
+        "words": [plain(word) for word in effects.words],
+        "mentions": [plain(mention) for mention in effects.mentions],
     }
 
 
@@ -190,12 +190,12 @@ def answer_without_words(
 ) -> Answer:
     """The logits of what would follow without some tokens, the likeliest of it, and the tokens that
     the network would write."""
-    found = models.ask(without_words, item, places=tuple(places), position=position)
+    prediction = models.ask(without_words, item, places=tuple(places), position=position)
     tokens = models.model(item.model).tokenizer
     return {
-        "logits": array(found.logits),
-        "likeliest": likeliest_of(tokens, found.logits, N_WITHOUT),
-        "labels": tokens.labels(found.written),
+        "logits": array(prediction.logits),
+        "likeliest": likeliest_of(tokens, prediction.logits, N_WITHOUT),
+        "labels": tokens.labels(prediction.written),
     }
 
 
@@ -229,13 +229,13 @@ def answer_readers(
     }
 
 
-def _next(tokens: Tokenizer, item: Run, found: Journey) -> dict[str, Any] | None:
+def _next(tokens: Tokenizer, item: Run, path: Journey) -> dict[str, Any] | None:
     """The next token of the text; of an encoder, the unmasked token at that position."""
-    at = found.position + (item.config.family != "encoder")
+    at = path.position + (item.config.family != "encoder")
     if at >= len(item.ids) or item.ids[at] == tokens.mask_id:
         return None
     index = item.ids[at]
-    return {**named_token(tokens, index), "probability": float(found.probabilities[index])}
+    return {**named_token(tokens, index), "probability": float(path.probabilities[index])}
 
 
 def _encoder(item: Run) -> Answer | None:

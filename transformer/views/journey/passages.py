@@ -27,19 +27,21 @@ def answer_passages(
     """The texts in which the head's metric, the one that it is named after in this run, is largest;
     none for a head without a name, and where the model's heads were not measured."""
     at = Site.parse(site)
-    named = {(one.layer, one.head): one for one in metrics_of(item, at.stack, at.kind).heads}
+    named = {
+        (scored.layer, scored.head): scored for scored in metrics_of(item, at.stack, at.kind).heads
+    }
     metric = named[at.layer, head].named_after if (at.layer, head) in named else None
     measured = models.model(item.model).heads or {"heads": (), "texts": {}, "n_texts": 0}
     place = {"kind": f"{at.stack}.{at.kind}", "layer": at.layer, "head": head}
-    dossier = next((one for one in measured["heads"] if place.items() <= one.items()), None)
-    found = dossier["metrics"].get(metric) if dossier is not None else None
-    if metric is None or found is None:
+    dossier = next((entry for entry in measured["heads"] if place.items() <= entry.items()), None)
+    numbers = dossier["metrics"].get(metric) if dossier is not None else None
+    if metric is None or numbers is None:
         return {"passages": [], "label": None, "title": "", "n_texts": measured["n_texts"]}
     label, texts = ALL[metric].label, measured["texts"]
     return {
         "passages": [
             {"number": number, "text": texts[str(text)]}
-            for number, text in found["strongest"][:N_PASSAGES]
+            for number, text in numbers["strongest"][:N_PASSAGES]
             if str(text) in texts
         ],
         "label": label and say(label),

@@ -119,8 +119,8 @@ def padded_batch(batch: Batch, *, stack: Annotated[str | None, STACK] = None) ->
     check_choice("stack", stack, stacks)
     real = batch.is_token(stack).cpu().numpy()
     n_rows, length = real.shape
-    shown = _tokens(batch, stack, real)
-    cells = _filled(real, xgap=2, ygap=4, customdata=real.astype(np.uint8), **shown)
+    tokens = _tokens(batch, stack, real)
+    cells = _filled(real, xgap=2, ygap=4, customdata=real.astype(np.uint8), **tokens)
     return style.figure(
         cells,
         f"Padded batch: {n_rows} sentences, each {length} tokens long",
@@ -178,18 +178,18 @@ def mask_removed(
     this head's softmax is computed again: in a network without the mask, the inputs of later layers
     would differ too. Raises ValueError as `without_mask` does.
     """
-    found = without_mask(batch, row, site, head, which)
-    view = found.view
+    removal = without_mask(batch, row, site, head, which)
+    view = removal.view
     numbers = "%{customdata[0]:.4f} → %{customdata[1]:.4f}"
     ending = f"<br>{say('weight')} {numbers}<extra></extra>"
-    both = np.stack([found.real, found.weights], axis=-1).astype(np.float32)
+    both = np.stack([removal.real, removal.weights], axis=-1).astype(np.float32)
     cells = go.Heatmap(
-        z=np.where(view.allowed | found.freed, found.weights, np.nan).astype(np.float32),
+        z=np.where(view.allowed | removal.freed, removal.weights, np.nan).astype(np.float32),
         hoverongaps=True,
         **weight_colours("linear"),
         **cell_hover(view.query_labels, view.key_labels, ending, both),
     )
-    site, share = view.site, found.mean_freed_weight
+    site, share = view.site, removal.mean_freed_weight
     whose = f"{attention_name(site.stack, site.kind)}, layer {site.layer}, head {view.head}"
     meta = {"site": str(site), "head": view.head, "which": which, "row": row}
     name = _named(batch, site, which)
@@ -203,13 +203,13 @@ def mask_removed(
     )
 
 
-def sentence_of(found: Removal) -> str:
+def sentence_of(removal: Removal) -> str:
     """In words and with its number, what leaving the mask out would change for text queries."""
-    count, weight = int(found.text.sum()), found.mean_freed_weight
+    count, weight = int(removal.text.sum()), removal.mean_freed_weight
     share = f"{numeral(100 * weight, '.1f')} %"
-    if not found.freed.any():
+    if not removal.freed.any():
         return say("Here the mask hides nothing.")
-    if found.which == "padding" and not weight and _is_causal(found.view.site):
+    if removal.which == "padding" and not weight and _is_causal(removal.view.site):
         return _hidden_already()
     return say_n(
         "Without the mask, {share} of the weight of the {n} query that is text would go to what it "
@@ -249,20 +249,20 @@ def answer_removal(
     acting = masks_used(item, item.trace[site].site)
     if (which == "padding" and which not in acting) or not acting:
         share = weight_on_padding(item, row, site, head)
-        given = f"{numeral(100 * share, '.1f')} %"
-        said = say("The padding mask is off: {share} of the weight goes to padding.", share=given)
+        percent = f"{numeral(100 * share, '.1f')} %"
+        said = say("The padding mask is off: {share} of the weight goes to padding.", share=percent)
         at = item.trace[site].site
         if not share and _is_causal(at) and not item.is_token(at.stack)[row].all():
             said = _hidden_already()
         return {"acting": list(acting), "which": None, "share": share, "sentence": said}
     chosen = which if which in acting else acting[-1]
-    found = without_mask(item, row, site, head, chosen)
+    removal = without_mask(item, row, site, head, chosen)
     return {
         "figure": mask_removed(item, row, site, head, chosen),
         "acting": list(acting),
         "which": chosen,
-        "share": found.mean_freed_weight,
-        "sentence": sentence_of(found),
+        "share": removal.mean_freed_weight,
+        "sentence": sentence_of(removal),
     }
 
 

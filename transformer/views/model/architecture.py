@@ -82,7 +82,9 @@ def answer_architecture(item: Run) -> Answer:
 
 
 def _formulas(config: ModelConfig, drawn: set[str]) -> list[dict[str, Any]]:
-    rotary = next((found for at in range(config.n_layers) if (found := config.rotary_of(at))), None)
+    rotary = next(
+        (settings for at in range(config.n_layers) if (settings := config.rotary_of(at))), None
+    )
     of_positions = of_rotation(rotary) if rotary else []
     lines = {
         "positions": of_added_positions(config)

@@ -51,12 +51,12 @@ def answer_equations(
     sampling, the token's index in the run's ids; None = the last. Raises ValueError for an unknown
     site or head.
     """
-    found = item.trace.find(site)
+    place = item.trace.find(site)
     check_head(head, item.config.n_heads)
     if head == "mean":
         raise InvalidCall("mean_head", "choose one head, not the mean of all")
-    last = len(item.queries(found.stack)) - 1
+    last = len(item.queries(place.stack)) - 1
     row = last if query is None else min(query, last)
-    chosen = HeadAtQuery(models, item, found, head, row, position)
-    of = {"topic": topic, "site": str(found), "head": head, "query": row}
+    chosen = HeadAtQuery(models, item, place, head, row, position)
+    of = {"topic": topic, "site": str(place), "head": head, "query": row}
     return of | answer_of(TOPICS[topic][1](chosen), chosen)

@@ -108,8 +108,8 @@ def norm(chosen: HeadAtQuery) -> Topic:
     """The norm of the chosen attention's sub-layer, and its way back into the stream."""
     layer, config, kind = chosen.layer, chosen.run.config, chosen.site.kind
     part = layer.part(kind)
-    made: Any = part.norm
-    has_norm = not isinstance(made, nn.Identity)
+    module: Any = part.norm
+    has_norm = not isinstance(module, nn.Identity)
     placement = config.norm.removesuffix("-but-first") if has_norm else "none"
     _, of, result = RESIDUAL[placement]
     kind_of_norm = NORMS[config.norm_kind]
@@ -129,13 +129,13 @@ def norm(chosen: HeadAtQuery) -> Topic:
     numbers = {
         "stream": part.stream, "added": part.added, "out": part.out, "norm_of": part.norm_of,
         "normalised": part.normalised, "mean": row.mean(), "variance": row.var(correction=0),
-        "square": row.square().mean(), "shift": getattr(made, "bias", None),
-        "gain": getattr(made, "scale", getattr(made, "weight", None)),
+        "square": row.square().mean(), "shift": getattr(module, "bias", None),
+        "gain": getattr(module, "scale", getattr(module, "weight", None)),
     }  # fmt: skip
     says = chosen.says(f"{kind}_norm", f"{kind}_output_norm")
     formula = of_residual(config, placement)
     if has_norm and kind_of_norm.formula is not None:
-        formula.append(f"N:{result}({of}) = {kind_of_norm.formula(made, of)}")
+        formula.append(f"N:{result}({of}) = {kind_of_norm.formula(module, of)}")
     elif not has_norm:
         says = [say("Nothing is normalised before the first sub-layer of this model.")]
     return Topic(says, formula, code, numbers, agrees=layer.agrees)

@@ -61,7 +61,7 @@ def _rotation(chosen: HeadAtQuery, says: list[str]) -> Topic:
     assert settings is not None
     half = settings.size // 2
     longer = settings.multiplier
-    found = rotated_pair(chosen.run, chosen.site, chosen.head, chosen.query)
+    vectors = rotated_pair(chosen.run, chosen.site, chosen.head, chosen.query)
     theta = frequencies_of(settings).double().numpy()
     angles, pairs = theta * chosen.query, range(min(FIRST // 2, half))
     numbers = dict(
@@ -79,6 +79,6 @@ def _rotation(chosen: HeadAtQuery, says: list[str]) -> Topic:
             ),
             (apply_rotary, f"after=pair {parts}"),
         ],
-        numbers=numbers | dict(before=found.q_before, after=found.q),
+        numbers=numbers | dict(before=vectors.q_before, after=vectors.q),
         shown=[("D", [*pairs, *(half + pair for pair in pairs)])],
     )

@@ -55,17 +55,17 @@ def sampling(chosen: HeadAtQuery) -> Topic:
             all=numeral(chosen.run.config.output_vocab_size),
         )
     best, temperature = step.candidates[:FIRST], settings.temperature if settings else 1.0
-    logits = torch.tensor([[one.logit for one in best]])
-    present = [[at for at, one in enumerate(best) if one.id in text]]
+    logits = torch.tensor([[candidate.logit for candidate in best]])
+    present = [[at for at, candidate in enumerate(best) if candidate.id in text]]
     left = generation.penalised(logits, present, penalty)[0].tolist()
-    by_id = dict(zip((one.id for one in best), left, strict=True))
+    by_id = dict(zip((candidate.id for candidate in best), left, strict=True))
     numbers = {
-        "logits": {one.id: one.logit for one in best},
+        "logits": {candidate.id: candidate.logit for candidate in best},
         "temperature": temperature,
         "penalised": by_id,
         "scaled": {token: logit / temperature for token, logit in by_id.items()},
-        "given": {one.id: one.probability for one in best},
-        "probabilities": {one.id: one.sampling_probability for one in best},
+        "given": {candidate.id: candidate.probability for candidate in best},
+        "probabilities": {candidate.id: candidate.sampling_probability for candidate in best},
         "drawn": {step.token: step.chosen.sampling_probability},
     }
     says, formula, z = [taken, how], [], "z_i:logits"
@@ -79,8 +79,11 @@ def sampling(chosen: HeadAtQuery) -> Topic:
             "multiplies them where they are negative."
         )
         says, z = [*says, said], "z′_i:penalised"
-        by, known = numeral(penalty, "g"), f'"{say("if")}" i ∈ x ∧'
-        formula += [f"{z} = z_i:logits / {by} {known} z_i > 0", f"z′_i = {by} z_i {known} z_i < 0"]
+        by, condition = numeral(penalty, "g"), f'"{say("if")}" i ∈ x ∧'
+        formula += [
+            f"{z} = z_i:logits / {by} {condition} z_i > 0",
+            f"z′_i = {by} z_i {condition} z_i < 0",
+        ]
         code.append((generation.penalised, "penalised=return logits=less:logits"))
     if settings is not None and not is_forced:
         drawn, drawing = _drawn_from(settings, z)

@@ -36,7 +36,7 @@ def excerpt(function: Callable[..., Any], places: str, parts: Collection[str]) -
     path = Path(inspect.getfile(function)).resolve()
     file = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
     lit: list[list[list[str]]] = [[[] for _ in line] for line in text]  # parts of each character
-    found: list[tuple[int, str, Any]] = []
+    nodes: list[tuple[int, str, Any]] = []
     for place in places.split():
         part, _, name = place.partition("=")
         values = _expressions(node, name or part) if part in parts else []
@@ -45,8 +45,8 @@ def excerpt(function: Callable[..., Any], places: str, parts: Collection[str]) -
                 f"{file}: {function.__qualname__} has no `{name or part}`, which is {part} in the "
                 "equations of transformer/views/model"
             )
-        found += [(len(ast.unparse(value)), part, value) for value in values]
-    for _, part, value in sorted(found, key=itemgetter(0)):
+        nodes += [(len(ast.unparse(value)), part, value) for value in values]
+    for _, part, value in sorted(nodes, key=itemgetter(0)):
         for at in range(value.lineno, value.end_lineno + 1):
             line = text[at - 1]
             start = value.col_offset if at == value.lineno else len(line) - len(line.lstrip())
@@ -82,8 +82,8 @@ def _expressions(node: ast.AST, place: str) -> list[Any]:
 def _named(node: ast.AST, name: str) -> list[Any]:
     """The values assigned to a name within a node, else its calls, else its mentions."""
     assigned, called, mentioned = [], [], []
-    for one in ast.walk(node):
-        match one:
+    for inner in ast.walk(node):
+        match inner:
             case ast.Assign(value=ast.Call(func=ast.Attribute(attr="at"))):
                 pass  # `scores = context.at("scores", site, scores)`, a hook, computes nothing
             case ast.Assign(targets=[target], value=value):
@@ -93,7 +93,7 @@ def _named(node: ast.AST, name: str) -> list[Any]:
             case ast.Return(value=ast.expr() as value) if name == "return":
                 assigned.append(value)
             case ast.Call(func=ast.Name(id=found) | ast.Attribute(attr=found)) if found == name:
-                called.append(one)
+                called.append(inner)
             case ast.Name(id=found) | ast.Attribute(attr=found) | ast.keyword(arg=found):
-                mentioned += [one] * (found == name)
+                mentioned += [inner] * (found == name)
     return assigned or called or mentioned

@@ -127,8 +127,8 @@ class HeadAtQuery(NamedTuple):
         values = dict(layer=layer, head=self.head, query=self.query)
         token = quoted(self.run.queries(stack)[self.query])
         where = say("layer {layer}, head {head}, query {query} {token}", token=token, **values)
-        known, config = {f"{stack}.{name}" for name in names}, self.run.config
-        does = [text_of(config, one).does for one in blocks(config) if one.name in known]
+        wanted, config = {f"{stack}.{name}" for name in names}, self.run.config
+        does = [text_of(config, block).does for block in blocks(config) if block.name in wanted]
         return [f"{capital(where)}.", *does]
 
 
@@ -139,13 +139,13 @@ def answer_of(topic: Topic, chosen: HeadAtQuery) -> dict[str, Any]:
         "This run was made with something altered here (see What if?), so that not every number "
         "follows from the one before it."
     )
-    shown = dict(topic.shown)
+    ranges = dict(topic.shown)
     return {
         "says": [*topic.says, *[warning] * (not topic.agrees)],
         "formula": topic.formula,
         "code": [excerpt(function, places, parts) for function, places in topic.code],
         "tensors": [
-            {"part": part, "name": name} | _tensor(axes, topic.numbers[part], shown, chosen)
+            {"part": part, "name": name} | _tensor(axes, topic.numbers[part], ranges, chosen)
             for part, (axes, name) in parts_by_name().items()
             if part in parts
         ],
@@ -153,7 +153,7 @@ def answer_of(topic: Topic, chosen: HeadAtQuery) -> dict[str, Any]:
 
 
 def _tensor(
-    axes: str, numbers: Any, shown: Mapping[str, Sequence[int]], chosen: HeadAtQuery
+    axes: str, numbers: Any, ranges: Mapping[str, Sequence[int]], chosen: HeadAtQuery
 ) -> dict[str, Any]:
     """A tensor's shape and some of its numbers."""
     if isinstance(numbers, torch.Tensor):
@@ -161,13 +161,13 @@ def _tensor(
     row = numbers if isinstance(numbers, dict) else dict(enumerate(np.ravel(numbers).tolist()))
     (stack, _, kind), run = chosen.site, chosen.run
     keys, n_queries, letters = run.keys(stack, kind), len(run.queries(stack)), axes.split(" × ")
-    known = {"B": 1, "1": 1, "H": run.config.n_heads, "T": n_queries, "Tq": n_queries}
-    known |= {"Tk": len(keys), "V": run.config.output_vocab_size}
-    sizes = [known.get(letter, len(row)) for letter in letters]
+    size_of = {"B": 1, "1": 1, "H": run.config.n_heads, "T": n_queries, "Tq": n_queries}
+    size_of |= {"Tk": len(keys), "V": run.config.output_vocab_size}
+    sizes = [size_of.get(letter, len(row)) for letter in letters]
     labels: dict[str, Any] = {"Tk": keys, "V": run.candidate_labels, "B": run.candidate_labels}
     tokens = labels.get(letters[-1])
     cells: list[dict[str, Any]] = []
-    for index in shown.get(letters[-1], list(row)[:FIRST]):
+    for index in ranges.get(letters[-1], list(row)[:FIRST]):
         number = row[index]  # JSON has no infinity
         value = str(number) if isinstance(number, int) else number if np.isfinite(number) else "−∞"
         cells.append({"label": str(index) if axes else "", "value": value})

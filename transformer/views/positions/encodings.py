@@ -36,9 +36,9 @@ def matrix_of(run: Run, stack: str | None = None) -> tuple[str, Matrix, int]:
     and for a network that adds no vectors to its tokens.
     """
     check_added(run)
-    known = list(run.position_matrices)
-    chosen = known[-1] if stack is None else stack
-    check_choice("stack", chosen, known)
+    stacks = list(run.position_matrices)
+    chosen = stacks[-1] if stack is None else stack
+    check_choice("stack", chosen, stacks)
     return chosen, array(run.position_matrices[chosen]), len(run.queries(chosen))
 
 

@@ -60,8 +60,8 @@ class InputParts:
 
     def part(self, name: str) -> Matrix:
         """One of PARTS by its name."""
-        found: Matrix = getattr(self, name)
-        return found
+        vectors: Matrix = getattr(self, name)
+        return vectors
 
     def mean_length(self, name: str) -> float:
         """The length of a row's vector of one of PARTS, on average over the tokens."""
@@ -78,12 +78,12 @@ def input_parts(run: Run, stack: str | None = None) -> InputParts:
 
     Raises ValueError for a stack that was not recorded, and for a network that adds no positions.
     """
-    known = tuple(run.trace.embed)
-    if not known:
+    stacks = tuple(run.trace.embed)
+    if not stacks:
         raise ValueError("this run's trace holds no embeddings; needed: a network's own trace")
     check_added(run)
-    chosen = known[-1] if stack is None else stack
-    check_choice("stack", chosen, known)
+    chosen = stacks[-1] if stack is None else stack
+    check_choice("stack", chosen, stacks)
     token, position = (array(of[chosen][0]) for of in (run.trace.embed, run.trace.pos_embed))
     return InputParts(
         stack=chosen,
@@ -102,13 +102,13 @@ def input_strips(run: Run, stack: str | None = None) -> go.Figure:
     One scale of colours for all three, which ends where 0.5 % of the numbers are still larger.
     Raises ValueError for a stack that was not recorded.
     """
-    found = input_parts(run, stack)
-    count, size = found.sum.shape
-    every = np.abs(np.stack([found.part(name) for name in PARTS]))
+    parts = input_parts(run, stack)
+    count, size = parts.sum.shape
+    every = np.abs(np.stack([parts.part(name) for name in PARTS]))
     bound = float(np.quantile(every, _COLOURED)) or 1.0
     cells = [
         style.signed_cells(
-            found.part(name),
+            parts.part(name),
             style.cell_hover(say("token"), say("dimension"), say(look.name)),
             bound=bound,
             bar=say("value"),
@@ -127,32 +127,32 @@ def input_strips(run: Run, stack: str | None = None) -> go.Figure:
     headings = [say(look.heading) for look in _LOOKS.values()]
     return style.figure(
         cells,
-        f"What enters the first layer of the {found.stack}",
+        f"What enters the first layer of the {parts.stack}",
         "token vector + position vector; the model then norms the sum of each token"
-        if found.normalised
+        if parts.normalised
         else "token vector + position vector; the sum is what the layer reads",
         height=min(_MOST_PX, max(_LEAST_PX, _ROW_PX * count)) + 72 + 90,
         margin={"l": 110, "r": 90, "t": 100, "b": 62},
-        meta=_meta(found) | {"row_labels": list(found.labels), "headings": headings},
+        meta=_meta(parts) | {"row_labels": list(parts.labels), "headings": headings},
         annotations=[
             style.heading(
                 say(
                     "{titles}, mean length {name}",
                     titles=say(look.heading),
-                    name=numeral(found.mean_length(name), ".2f"),
+                    name=numeral(parts.mean_length(name), ".2f"),
                 ),
                 look.panel[0],
                 1,
             )
             for name, look in _LOOKS.items()
         ],
-        yaxis=style.token_axis(say("token"), found.labels, range=[count - 0.5, -0.5]),
+        yaxis=style.token_axis(say("token"), parts.labels, range=[count - 0.5, -0.5]),
         **axes,
     )
 
 
-def _meta(found: InputParts) -> dict[str, Any]:
-    return {"stack": found.stack, "normalised": found.normalised}
+def _meta(parts: InputParts) -> dict[str, Any]:
+    return {"stack": parts.stack, "normalised": parts.normalised}
 
 
 def input_token(
@@ -164,20 +164,20 @@ def input_token(
 
     position: which traced token, by default the last. Raises ValueError for one that is not there.
     """
-    found = input_parts(run, stack)
-    last = len(found.sum) - 1
+    parts = input_parts(run, stack)
+    last = len(parts.sum) - 1
     chosen = check_whole("position", last if position is None else position, 0, last)
     colours = (style.LIGHT.accent, style.LIGHT.key, style.LIGHT.text)
     return line_figure(
-        (f"Token {chosen} of the {found.stack}: its vector, its position's, and their sum"),
+        (f"Token {chosen} of the {parts.stack}: its vector, its position's, and their sum"),
         "one place a dimension",
         {
             say(look.name): (
-                found.part(name)[chosen],
+                parts.part(name)[chosen],
                 {"color": colour, "dash": look.dash, "width": look.width},
             )
             for colour, (name, look) in zip(colours, _LOOKS.items(), strict=True)
         },
         style.axis(say("dimension"), tickformat="d"),
-        meta=_meta(found) | {"position": chosen, "token": found.labels[chosen]},
+        meta=_meta(parts) | {"position": chosen, "token": parts.labels[chosen]},
     )

@@ -16,11 +16,11 @@ from transformer.views.drawing import style
 from transformer.views.parameters import Int
 
 
-def nearest_tokens(run: Run, found: NearestTokens) -> go.Figure:
+def nearest_tokens(run: Run, nearest: NearestTokens) -> go.Figure:
     """Bars, one per token, as long as its cosine: the chosen token's own, then the nearest."""
-    names = [f"<b>{style.label(found.label)}</b>", *map(style.label, found.labels)]
-    cosines = [1.0, *found.cosines]
-    colours = [style.LIGHT.muted, *[style.LIGHT.accent] * len(found.labels)]
+    names = [f"<b>{style.label(nearest.label)}</b>", *map(style.label, nearest.labels)]
+    cosines = [1.0, *nearest.cosines]
+    colours = [style.LIGHT.muted, *[style.LIGHT.accent] * len(nearest.labels)]
     bars = go.Bar(
         x=cosines, y=list(range(len(names))), orientation="h",
         text=[numeral(cosine, ".2f") for cosine in cosines], textposition="outside",
@@ -55,10 +55,10 @@ def answer_nearest_tokens(
     """The nearest tokens and their cosines. position: that of a token of the text; None: the last
     that was given."""
     place = item.n_prompt - 1 if position is None else position
-    found = nearest_of(models.model(item.model), item, place)
+    nearest = nearest_of(models.model(item.model), item, place)
     return {
-        "figure": nearest_tokens(item, found),
-        "position": found.position,
-        "labels": list(found.labels),
-        "cosines": list(found.cosines),
+        "figure": nearest_tokens(item, nearest),
+        "position": nearest.position,
+        "labels": list(nearest.labels),
+        "cosines": list(nearest.cosines),
     }

@@ -50,17 +50,17 @@ def answer_inputs(
 
     position: which traced token; None, or beyond the trace: the last.
     """
-    found = input_parts(item, stack)
-    chosen = None if isinstance(position, int) and position >= len(found.labels) else position
+    parts = input_parts(item, stack)
+    chosen = None if isinstance(position, int) and position >= len(parts.labels) else position
     token = input_token(item, chosen, stack)
     return {
         "strips": input_strips(item, stack),
         "token": token,
         "position": token.layout.meta["position"],
         "label": token.layout.meta["token"],
-        "lengths": {part: found.mean_length(part) for part in PARTS},
-        "normalised": found.normalised,
-        "difference": found.difference,
+        "lengths": {part: parts.mean_length(part) for part in PARTS},
+        "normalised": parts.normalised,
+        "difference": parts.difference,
     }
 
 

@@ -65,14 +65,14 @@ def rotary_pair(
     pair: Annotated[int, _PAIR] = 0,
 ) -> go.Figure:
     """One pair of features of a query and a key as arrows in its plane, before and after."""
-    found = rotated_pair(run, site, head, query, key)
-    check_whole("pair", pair, 0, found.n_pairs - 1)
-    both = [pair, pair + found.n_pairs]
+    vectors = rotated_pair(run, site, head, query, key)
+    check_whole("pair", pair, 0, vectors.n_pairs - 1)
+    both = [pair, pair + vectors.n_pairs]
     colours = {"q": BLUE, "k": ORANGE}
     arrows = []
     for name, what, before, after, position in (
-        ("q", _QUERY_SAID, found.q_before, found.q, found.query),
-        ("k", _KEY_SAID, found.k_before, found.k, found.key),
+        ("q", _QUERY_SAID, vectors.q_before, vectors.q, vectors.query),
+        ("k", _KEY_SAID, vectors.k_before, vectors.k, vectors.key),
     ):
         for vector, dash, sentence in ((before, "dot", what[0]), (after, "solid", what[1])):
             x, y = vector[both]
@@ -85,14 +85,14 @@ def rotary_pair(
                     hovertemplate="(%{x:.4f}, %{y:.4f})",
                 )
             )  # fmt: skip
-    size = 1.15 * max(float(np.abs(vector[both]).max()) for vector in
-                      (found.q, found.k, found.q_before, found.k_before)) or 1.0  # fmt: skip
-    degrees = np.degrees(found.angles[[found.query, found.key], pair])
+    arrow_ends = (vectors.q, vectors.k, vectors.q_before, vectors.k_before)
+    size = 1.15 * max(float(np.abs(end[both]).max()) for end in arrow_ends) or 1.0
+    degrees = np.degrees(vectors.angles[[vectors.query, vectors.key], pair])
     return style.figure(
         arrows,
-        f"Pair {pair} of layer {found.site.layer}, head {head}: rotated by its position",
-        f"query {style.label(found.labels[0])} by {degrees[0]:.1f}°, "
-        f"key {style.label(found.labels[1])} by {degrees[1]:.1f}°",
+        f"Pair {pair} of layer {vectors.site.layer}, head {head}: rotated by its position",
+        f"query {style.label(vectors.labels[0])} by {degrees[0]:.1f}°, "
+        f"key {style.label(vectors.labels[1])} by {degrees[1]:.1f}°",
         xaxis=style.axis(say("feature {n}", n=both[0]), range=[-size, size],
                          zeroline=True, showgrid=True),
         yaxis=style.axis(say("feature {n}", n=both[1]), range=[-size, size],
@@ -115,33 +115,33 @@ def rotary_distance(
 
     `layout.meta["moved"]`: the largest change of the score where both move on together.
     """
-    found = rotated_pair(run, site, head, query, key)
-    last = len(found.angles) - 1
+    vectors = rotated_pair(run, site, head, query, key)
+    last = len(vectors.angles) - 1
     distances = range(min(last + 1, MAX_DISTANCES))
-    scores = [found.score_at(distance, 0) for distance in distances]
-    distance = found.query - found.key
-    steps = range(0, last - found.query + 1)
-    together = [found.score_at(found.query + step, found.key + step) for step in steps]
-    moved = max(abs(score - found.score) for score in together)
+    scores = [vectors.score_at(distance, 0) for distance in distances]
+    distance = vectors.query - vectors.key
+    steps = range(0, last - vectors.query + 1)
+    together = [vectors.score_at(vectors.query + step, vectors.key + step) for step in steps]
+    moved = max(abs(score - vectors.score) for score in together)
     score = say("score q·k/√d") if run.config.scores_from_heads else say("score")
     line = go.Scatter(
         x=list(distances), y=scores, mode="lines", name=say("the same two, this far apart"),
         line={"color": BLUE, "width": 2}, hovertemplate="%{x}: %{y:.4f}",
     )  # fmt: skip
     here = go.Scatter(
-        x=[distance], y=[found.score], mode="markers", name=say("as they stand in this text"),
+        x=[distance], y=[vectors.score], mode="markers", name=say("as they stand in this text"),
         marker={"color": ORANGE, "size": 12}, hovertemplate="%{y:.4f}",
     )  # fmt: skip
     return style.figure(
         [line, here],
-        f"The score of {style.label(found.labels[0])} and {style.label(found.labels[1])}, "
+        f"The score of {style.label(vectors.labels[0])} and {style.label(vectors.labels[1])}, "
         "by their distance",
         f"moved on together by up to {len(together) - 1} places, the score changes by {moved:.1e}",
         xaxis=style.axis(say("tokens from key to query")),
         yaxis=style.axis(score, showgrid=True),
         showlegend=True,
         legend={"orientation": "h", "y": -0.25},
-        meta={"moved": moved, "score": found.score},
+        meta={"moved": moved, "score": vectors.score},
     )  # fmt: skip
 
 
@@ -169,7 +169,7 @@ def answer_rotary(
         "distance": rotary_distance(item, site, head, query),
     }
     # Plain text: Plotly's own is escaped.
-    says = {name: unescape(one.layout.title.subtitle.text) for name, one in drawn.items()}
+    says = {name: unescape(figure.layout.title.subtitle.text) for name, figure in drawn.items()}
     return {"is_rotary": True, "n_pairs": n_pairs, "says": says, **drawn}
 
 

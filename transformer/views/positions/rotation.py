@@ -56,8 +56,8 @@ class Shift:
 def largest_shift(run: Run, stack: str | None = None) -> int:
     """The largest k that `shift` takes; below 1 where a fit would fit any matrix."""
     _, table, _ = matrix_of(run, stack)
-    known, size = table.shape
-    return known - 1 - (size if POSITIONS[run.config.positions].shift is None else 0)
+    rows, size = table.shape
+    return rows - 1 - (size if POSITIONS[run.config.positions].shift is None else 0)
 
 
 def shift(run: Run, k: int, stack: str | None = None) -> Shift:
@@ -68,8 +68,8 @@ def shift(run: Run, k: int, stack: str | None = None) -> Shift:
     equations: it would be without error for any matrix, and so say nothing.
     """
     chosen, table, _ = matrix_of(run, stack)
-    known, size = table.shape
-    check_whole("k", k, 1, known - 1)
+    rows, size = table.shape
+    check_whole("k", k, 1, rows - 1)
     here, there = table[:-k].astype(np.float64), table[k:].astype(np.float64)
     exact = POSITIONS[run.config.positions].shift
     if k > largest_shift(run, stack):
@@ -104,20 +104,20 @@ def position_shift(
     shown: opens on this many of the first dimensions, by default on all; z is always the whole
     matrix. Raises ValueError as `shift` does.
     """
-    found = shift(run, k, stack)
-    size = len(found.matrix)
+    fit = shift(run, k, stack)
+    size = len(fit.matrix)
     here, there = say("dimension of PE(pos)"), say("dimension of PE(pos + {k})", k=k)
     hover = style.cell_hover(there, here, say("factor"))
-    stack = f"of the {found.stack}"
-    matrix = found.matrix.astype(np.float32)
+    stack = f"of the {fit.stack}"
+    matrix = fit.matrix.astype(np.float32)
     return style.figure(
         style.signed_cells(matrix, hover, bar=say("factor")),
         f"One matrix that moves any position {stack} by {k}",
-        (f"best fit; it misses by {100 * found.relative_miss:.0f} % of the vectors' size")
-        if found.fitted
+        (f"best fit; it misses by {100 * fit.relative_miss:.0f} % of the vectors' size")
+        if fit.fitted
         else (
-            f"a rotation for each pair of dimensions; it misses by at most {found.largest_miss:.1e}"
+            f"a rotation for each pair of dimensions; it misses by at most {fit.largest_miss:.1e}"
         ),
-        meta={name: getattr(found, name) for name in TOLD},
+        meta={name: getattr(fit, name) for name in TOLD},
         **square_axes(here, there, min(size, shown or size), tickformat="d"),
     )

@@ -52,7 +52,9 @@ def beam_nodes(run: Run) -> tuple[TreeNode, ...]:
     best: list[int] = []  # the best hypothesis' place in each step; found by its tokens
     for token, extensions in zip(search.hypotheses[0].ids, search.tree, strict=False):
         before = best[-1] if best else -1
-        best.append([(one.parent, one.token) for one in extensions].index((before, token)))
+        best.append(
+            [(extension.parent, extension.token) for extension in extensions].index((before, token))
+        )
     nodes: list[TreeNode] = []
     ranks_before = {-1: -1}
     for step, extensions in enumerate(search.tree):

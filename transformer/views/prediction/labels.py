@@ -15,12 +15,12 @@ from transformer.views.drawing import style
 _ROOM = 1.3  # times the longest bar, for the number behind it
 
 
-def labels(run: Run, found: LabelScores) -> go.Figure:
+def labels(run: Run, result: LabelScores) -> go.Figure:
     """Bars, one per label, for a text; a heatmap of labels by tokens for a classifier of tokens."""
-    title = say("probability") if found.are_probabilities else say("score")
-    names = [style.label(name) for name in found.labels]
-    if found.scores.dim() == 1:
-        values = found.probabilities.tolist()
+    title = say("probability") if result.are_probabilities else say("score")
+    names = [style.label(name) for name in result.labels]
+    if result.scores.dim() == 1:
+        values = result.probabilities.tolist()
         reach = max(abs(value) for value in values) * _ROOM
         bar = go.Bar(
             x=values, y=list(range(len(names))), orientation="h",
@@ -35,10 +35,10 @@ def labels(run: Run, found: LabelScores) -> go.Figure:
             height=140 + 32 * len(names),
         )
     cells = go.Heatmap(
-        z=found.probabilities.T.tolist(), colorscale="Viridis",
-        **({"zmin": 0, "zmax": 1} if found.are_probabilities else {}),  # a score may be negative
+        z=result.probabilities.T.tolist(), colorscale="Viridis",
+        **({"zmin": 0, "zmax": 1} if result.are_probabilities else {}),  # a score may be negative
         customdata=[[[style.hover(name), style.hover(token)] for token in run.labels]
-                    for name in found.labels],
+                    for name in result.labels],
         hovertemplate="%{customdata[1]}: %{customdata[0]} %{z:.3f}<extra></extra>",
         colorbar=style.colorbar(title),
     )  # fmt: skip
@@ -62,10 +62,10 @@ def answer_labels(models: ModelQueries, item: Run) -> Answer:
     """A classifier's labels with their scores; figure is None without a classifier."""
     if not HEADS[item.config.head].labelled:
         return {"figure": None}
-    found = models.ask(label_scores, item)
+    result = models.ask(label_scores, item)
     return {
-        "figure": labels(item, found),
-        "labels": list(found.labels),
-        "scores": found.scores.tolist(),
-        "probabilities": found.probabilities.tolist() if found.are_probabilities else None,
+        "figure": labels(item, result),
+        "labels": list(result.labels),
+        "scores": result.scores.tolist(),
+        "probabilities": result.probabilities.tolist() if result.are_probabilities else None,
     }

@@ -68,18 +68,18 @@ def lens_view(run: Run, first: int = 0, count: int | None = None) -> LensView:
     check_whole("first", first, 0, total - 1)
     if count is not None:
         check_whole("count", count, 1, 1_000_000)
-    shown = slice(first, total if count is None else min(total, first + count))
-    ids = lens.ids.cpu().numpy()[:, shown]
+    window = slice(first, total if count is None else min(total, first + count))
+    ids = lens.ids.cpu().numpy()[:, window]
     same = ids[:, :, 0] == ids[-1, :, 0]
     labels = run.queries(last_stack(run.config))
     following: tuple[str | None, ...] = (*labels[1:], None)
     return LensView(
         ids=ids,
-        probabilities=lens.probabilities.float().cpu().numpy()[:, shown],
+        probabilities=lens.probabilities.float().cpu().numpy()[:, window],
         same=same,
         settled=len(same) - np.logical_and.accumulate(same[::-1]).sum(axis=0),
-        read=labels[shown],
-        follows=following[shown],
+        read=labels[window],
+        follows=following[window],
         first=first,
         total=total,
     )
@@ -181,7 +181,7 @@ def _texts(run: Run, view: LensView) -> go.Scatter:
         text=[style.fitted(label, CELL_PX - 8)[0] for row in _best(run, view) for label in row],
         textfont={
             "size": style.FONT_SIZE,
-            "color": ["#000000" if one else "#ffffff" for one in _in_black(view).ravel()],
+            "color": ["#000000" if black else "#ffffff" for black in _in_black(view).ravel()],
         },
         hoverinfo="skip",
         showlegend=False,
@@ -190,9 +190,9 @@ def _texts(run: Run, view: LensView) -> go.Scatter:
 
 def _hover(run: Run, view: LensView, names: list[str], row: int, column: int) -> str:
     """The cell's best tokens with their probabilities, and what came next."""
-    found = zip(view.ids[row, column], view.probabilities[row, column], strict=True)
+    best = zip(view.ids[row, column], view.probabilities[row, column], strict=True)
     labels = run.candidate_labels
-    lines = [f"{style.hover(labels[int(token)])} {numeral(share, '.4f')}" for token, share in found]
+    lines = [f"{style.hover(labels[int(token)])} {numeral(share, '.4f')}" for token, share in best]
     read, follows = view.read[column], view.follows[column]
     head = say("{layer}, having read {token}:", layer=names[row], token=style.hover(read))
     if run.config.family != "encoder" and follows is not None:

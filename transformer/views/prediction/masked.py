@@ -16,23 +16,23 @@ from transformer.views.drawing.bars import Series, paired_bars
 from transformer.views.parameters import Int
 
 
-def masked(found: MaskedToken) -> go.Figure:
+def masked(guesses: MaskedToken) -> go.Figure:
     """Candidates for a masked token, from both sides and from the left alone; x: probability.
 
     The text's own token has an arrow before its label.
     """
     return paired_bars(
-        f"What stands at place {found.position}?",
-        f"{style.label(found.label)} is masked: the network with and without the right side",
-        found.labels,
+        f"What stands at place {guesses.position}?",
+        f"{style.label(guesses.label)} is masked: the network with and without the right side",
+        guesses.labels,
         (
-            Series(say("both sides"), found.probabilities, style.LIGHT.accent),
-            Series(say("the left side alone"), found.from_left, style.LIGHT.muted, hatched=True),
+            Series(say("both sides"), guesses.probabilities, style.LIGHT.accent),
+            Series(say("the left side alone"), guesses.from_left, style.LIGHT.muted, hatched=True),
         ),
         y_title=mark("candidate token"),
-        ids=found.ids,
-        here=found.token,
-        meta={"position": found.position, "ids": list(found.ids)},
+        ids=guesses.ids,
+        here=guesses.token,
+        meta={"position": guesses.position, "ids": list(guesses.ids)},
     )  # fmt: skip
 
 
@@ -54,12 +54,12 @@ def answer_masked(
     if not fills or models.model(item.model).tokenizer.mask_id is None:
         return {"figure": None}
     chosen = models.model(item.model).last_read(item) if position is None else position
-    found = models.ask(masked_token, item, position=chosen)
+    guesses = models.ask(masked_token, item, position=chosen)
     return {
-        "figure": masked(found),
+        "figure": masked(guesses),
         "position": chosen,
-        "label": found.label,
-        "labels": list(found.labels),
-        "probabilities": list(found.probabilities),
-        "from_left": list(found.from_left),
+        "label": guesses.label,
+        "labels": list(guesses.labels),
+        "probabilities": list(guesses.probabilities),
+        "from_left": list(guesses.from_left),
     }

@@ -35,31 +35,31 @@ def candidates(
     has an arrow before its label; one that could not be drawn says why instead of a second bar.
     Raises ValueError for a step that the run does not have.
     """
-    found = step_of(run, step)
-    shown = tuple(found.candidates[:limit])
-    if found.chosen not in shown:
-        shown = (*shown, found.chosen)
-    labels = [run.candidate_labels[candidate.id] for candidate in shown]
-    reasons = why_cut(run, found)
-    after = [candidate.sampling_probability for candidate in shown]
+    chosen_step = step_of(run, step)
+    listed = tuple(chosen_step.candidates[:limit])
+    if chosen_step.chosen not in listed:
+        listed = (*listed, chosen_step.chosen)
+    labels = [run.candidate_labels[candidate.id] for candidate in listed]
+    reasons = why_cut(run, chosen_step)
+    after = [candidate.sampling_probability for candidate in listed]
     texts = [
         f"✕ {reasons[candidate.id]}" if candidate.id in reasons else percent(probability)
-        for candidate, probability in zip(shown, after, strict=True)
+        for candidate, probability in zip(listed, after, strict=True)
     ]
-    ids = [candidate.id for candidate in shown]
+    ids = [candidate.id for candidate in listed]
     return paired_bars(
         f"Candidates of step {step}",
-        how_at(run, found),
+        how_at(run, chosen_step),
         labels,
         (
-            Series(say("the network"), [one.probability for one in shown], style.LIGHT.muted),
+            Series(say("the network"), [c.probability for c in listed], style.LIGHT.muted),
             Series(say("after temperature and filters"), after, style.LIGHT.accent, texts=texts),
         ),
         y_title=mark("candidate token"),
         ids=ids,
-        here=found.token,
+        here=chosen_step.token,
         meta={
-            "ids": ids, "step": step, "chosen": found.token,
+            "ids": ids, "step": step, "chosen": chosen_step.token,
             "cut": [reasons.get(token) for token in ids],
         },
     )  # fmt: skip
@@ -119,8 +119,8 @@ def why_cut(run: Run, step: GenerationStep) -> dict[int, str]:
         reason = OTHER_TEXT if run.request.beams > 1 else NOT_BEST
         return {token: say(why) for token, why in (reasons | {c.id: reason for c in rest}).items()}
     allowed = [c for c in step.candidates if c.id != padding]
-    known = {c.id: _filter_of(c, allowed, step, sampling, padding) for c in rest}
-    return {token: say(why) for token, why in (reasons | known).items() if why is not None}
+    others = {c.id: _filter_of(c, allowed, step, sampling, padding) for c in rest}
+    return {token: say(why) for token, why in (reasons | others).items() if why is not None}
 
 
 def _filter_of(

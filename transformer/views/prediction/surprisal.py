@@ -46,9 +46,9 @@ def summarise(run: Run) -> dict[str, Any]:
 
     mean_bits: over the tokens that have a surprisal. perplexity: 2 to that power.
     """
-    known = [bits for bits in surprisal_of(run) if bits is not None]
-    mean = sum(known) / len(known)
-    return {"mean_bits": mean, "perplexity": 2**mean, "n_tokens": len(known)}
+    every = [bits for bits in surprisal_of(run) if bits is not None]
+    mean = sum(every) / len(every)
+    return {"mean_bits": mean, "perplexity": 2**mean, "n_tokens": len(every)}
 
 
 def surprisal(run: Run) -> go.Figure:
@@ -56,29 +56,29 @@ def surprisal(run: Run) -> go.Figure:
 
     An encoder-decoder's are those of the decoder's text. Raises ValueError for a run without any.
     """
-    found = summarise(run)
+    summary = summarise(run)
     labels = run.queries(last_stack(run.config))
     each = surprisal_of(run)
     bits = np.array([math.nan if b is None else b for b in each], dtype=np.float64)
-    given = [position < _n_given(run) for position in range(len(labels))]
+    are_given = [position < _n_given(run) for position in range(len(labels))]
     colours = style.LIGHT
     return style.figure(
         go.Bar(
             x=list(range(len(labels))),
             y=bits,
             name=say("surprisal (bits)"),
-            customdata=[_hover(*of) for of in zip(labels, each, given, strict=True)],
+            customdata=[_hover(*of) for of in zip(labels, each, are_given, strict=True)],
             hovertemplate="%{customdata}<extra></extra>",
             marker={
-                "color": [colours.muted if one else colours.accent for one in given],
+                "color": [colours.muted if is_given else colours.accent for is_given in are_given],
                 "pattern": {
-                    "shape": [HATCH if one else "" for one in given], "fillmode": "replace",
-                    "size": 6, "solidity": 0.45,
+                    "shape": [HATCH if is_given else "" for is_given in are_given],
+                    "fillmode": "replace", "size": 6, "solidity": 0.45,
                 },
             },
         ),
         say("Surprisal of each token, −log₂ p"),
-        f"{in_words(found)}<br>hatched: given; plain: generated",
+        f"{in_words(summary)}<br>hatched: given; plain: generated",
         margin={"l": 60, "r": 16, "t": 92, "b": 110},
         width=80 + style.COLUMN_PX * len(labels),
         height=440,
@@ -95,7 +95,7 @@ def surprisal(run: Run) -> go.Figure:
         ),
         shapes=[{
             "type": "line", "xref": "paper", "x0": 0, "x1": 1,
-            "y0": found["mean_bits"], "y1": found["mean_bits"],
+            "y0": summary["mean_bits"], "y1": summary["mean_bits"],
             "line": {"color": style.LIGHT.text, "width": 1.5, "dash": "dash"},
             "label": {
                 "text": say("mean"), "textposition": "end", "font": {"size": style.FONT_SIZE},
@@ -108,7 +108,7 @@ def surprisal(run: Run) -> go.Figure:
             "given": _n_given(run),
             "colours": {"given": colours.muted, "generated": colours.accent},
             "first": run.trace_start,
-            "summary": found,
+            "summary": summary,
         },
     )  # fmt: skip
 
@@ -126,22 +126,22 @@ def _n_given(run: Run) -> int:
     return max(0, min(run.n_prompt - run.trace_start, len(surprisal_of(run))))
 
 
-def in_words(found: dict[str, Any]) -> str:
+def in_words(summary: dict[str, Any]) -> str:
     """The summary as a sentence without its full stop."""
     return say_n(
         "{mean_bits} bits; perplexity {perplexity}, of {n} token",
         "mean {mean_bits} bits per token; perplexity {perplexity}, over {n} tokens",
-        found["n_tokens"],
-        mean_bits=numeral(found["mean_bits"], ".2f"),
-        perplexity=numeral(found["perplexity"], ".2f"),
+        summary["n_tokens"],
+        mean_bits=numeral(summary["mean_bits"], ".2f"),
+        perplexity=numeral(summary["perplexity"], ".2f"),
     )
 
 
-def _hover(label: str, bits: float | None, given: bool) -> str:
+def _hover(label: str, bits: float | None, is_given: bool) -> str:
     name = style.hover(label)
     if bits is None:
         return f"{name}<br>{say('nothing predicted it')}"
-    how = say("given") if given else say("generated")
+    how = say("given") if is_given else say("generated")
     return (
         f"{say_list([name, how])}<br>{numeral(bits, '.3f')} {say('bits')}<br>"
         f"p = {numeral(2.0**-bits, '.4g')}"

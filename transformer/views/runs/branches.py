@@ -13,15 +13,15 @@ from transformer.views.prediction.prediction import N_SHOWN, step_of
 
 def answer_choices(item: Run, *, step: Annotated[int, Int(default=0, use="selection")]) -> Answer:
     """The likeliest tokens of one step and the taken one: ids, labels, network's probabilities."""
-    found = step_of(item, step)
-    shown = list(found.candidates[:N_SHOWN])
-    if found.chosen not in shown:
-        shown.append(found.chosen)
+    choice = step_of(item, step)
+    candidates = list(choice.candidates[:N_SHOWN])
+    if choice.chosen not in candidates:
+        candidates.append(choice.chosen)
     return {
-        "ids": [one.id for one in shown],
-        "labels": [item.candidate_labels[one.id] for one in shown],
-        "probabilities": [one.probability for one in shown],
-        "taken": found.token,
+        "ids": [candidate.id for candidate in candidates],
+        "labels": [item.candidate_labels[candidate.id] for candidate in candidates],
+        "probabilities": [candidate.probability for candidate in candidates],
+        "taken": choice.token,
         "searched": item.request.beams > 1,
         "sampled": item.request.sampling is not None,
     }

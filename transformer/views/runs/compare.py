@@ -48,7 +48,7 @@ def probability_difference(a: Run, b: Run) -> go.Figure:
     (positions in A and B) and colours. NothingShared as generated_pairs.
     """
     pairs = generated_pairs(a, b)
-    found = [
+    probabilities = [
         (
             a.steps[pair.a - a.n_prompt].chosen.probability,
             b.steps[pair.b - b.n_prompt].chosen.probability,
@@ -59,12 +59,14 @@ def probability_difference(a: Run, b: Run) -> go.Figure:
     colours = style.LIGHT
     bars = go.Bar(
         x=list(range(len(pairs))),
-        y=[in_b - in_a for in_a, in_b in found],
+        y=[in_b - in_a for in_a, in_b in probabilities],
         marker={
-            "color": [colours.key if in_b > in_a else colours.accent for in_a, in_b in found],
+            "color": [
+                colours.key if in_b > in_a else colours.accent for in_a, in_b in probabilities
+            ],
             "pattern": {"shape": ["" if pair.same else "/" for pair in pairs]},
         },
-        customdata=found,
+        customdata=probabilities,
         hovertext=[style.hover(text) for text in labels],
         hovertemplate="%{hovertext}<br>B − A: %{y:+.4f}<br>A: %{customdata[0]:.4f}, "
         "B: %{customdata[1]:.4f}<extra></extra>",
@@ -97,13 +99,13 @@ def probability_difference(a: Run, b: Run) -> go.Figure:
 def answer_compare(a: Run, b: Run) -> Answer:
     """The aligned tokens of both, for each stack that both have."""
     texts = {"source": (a.source_labels, b.source_labels), "text": (a.labels, b.labels)}
-    found = []
+    compared = []
     for name, both in texts.items():
         pairs = list(map(tuple, align(*both)))
         counts = dict(Counter(state for *_, state in pairs))
-        one, other = map(list, both)
-        found.append({"name": name, "a": one, "b": other, "pairs": pairs, "counts": counts})
-    return {"texts": [text for text in found if text["a"] and text["b"]]}
+        first, other = map(list, both)
+        compared.append({"name": name, "a": first, "b": other, "pairs": pairs, "counts": counts})
+    return {"texts": [text for text in compared if text["a"] and text["b"]]}
 
 
 def answer_outcomes(a: Run, b: Run) -> Answer:

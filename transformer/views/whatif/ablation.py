@@ -23,7 +23,7 @@ _HOW = {"zero": "its output set to 0", "mean": "its output replaced by its mean"
 
 
 def importance(
-    found: HeadImportance,
+    effects: HeadImportance,
     stack: str,
     kind: str,
     label: str,
@@ -37,15 +37,15 @@ def importance(
     largest change of any kind of attention; `layout.meta` has row_labels, column_labels, limit.
     Raises ValueError, listing what there is, for an unknown kind of attention.
     """
-    known = ", ".join(f"{a} {b}" for a, b in found.change)
-    if (stack, kind) not in found.change:
-        raise ValueError(f"no {stack} {kind}-attention was ablated; ablated: {known}")
-    change = array(found.change[stack, kind]).T
-    limit = max(style.bound_of(array(each), 1e-6) for each in found.change.values())
+    kinds = ", ".join(f"{a} {b}" for a, b in effects.change)
+    if (stack, kind) not in effects.change:
+        raise ValueError(f"no {stack} {kind}-attention was ablated; ablated: {kinds}")
+    change = array(effects.change[stack, kind]).T
+    limit = max(style.bound_of(array(each), 1e-6) for each in effects.change.values())
     title = f"Change of ln p when each head alone is switched off, {attention_name(stack, kind)}"
     subtitle = (
-        f"token {found.position}, {style.label(label)}: p = "
-        f"{math.exp(found.log_probability):.4f} with all heads; replaced by: {_HOW[by]}"
+        f"token {effects.position}, {style.label(label)}: p = "
+        f"{math.exp(effects.log_probability):.4f} with all heads; replaced by: {_HOW[by]}"
     )
     # decimals that show at least one digit of the largest change
     digits = min(4, max(2, 1 + math.ceil(-math.log10(limit))))
@@ -78,19 +78,19 @@ def answer_importance(
 ) -> Answer:
     """The importance of each head of a kind of attention for one token: numbers, picture, a
     sentence."""
-    found = models.ask(head_importance, item, position=position, by=by)
-    label = models.model(item.model).tokenizer.label(found.target)
-    figure = importance(found, stack, kind, label, by=by)
-    site, head = found.most()
-    before = found.log_probability
-    after = before + float(found.change[site.stack, site.kind][site.layer, head])
+    effects = models.ask(head_importance, item, position=position, by=by)
+    label = models.model(item.model).tokenizer.label(effects.target)
+    figure = importance(effects, stack, kind, label, by=by)
+    site, head = effects.most()
+    before = effects.log_probability
+    after = before + float(effects.change[site.stack, site.kind][site.layer, head])
     chances = {"before": math.exp(before), "after": math.exp(after)}  # of the token
     return {
         "figure": figure,
-        "change": found.change[stack, kind].tolist(),
+        "change": effects.change[stack, kind].tolist(),
         "limit": figure.layout.meta["limit"],
         "label": label,
-        "log_probability": found.log_probability,
+        "log_probability": effects.log_probability,
         "most": site._asdict() | {"head": head} | chances,
     }
 

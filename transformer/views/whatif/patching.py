@@ -41,7 +41,7 @@ PARTS = {
 
 
 def patching(
-    found: PatchEffect,
+    effect: PatchEffect,
     here: Sequence[str],
     other: Sequence[str],
     target: str,
@@ -57,22 +57,22 @@ def patching(
     differ; plain text), limit, before and other (ln p in the two runs). `layout.width` is CELL_PX a
     position: a page scrolls a long text sideways.
     """
-    n_layers, n_places = found.change.shape
-    limit = style.bound_of(array(found.change), 1e-6)
+    n_layers, n_places = effect.change.shape
+    limit = style.bound_of(array(effect.change), 1e-6)
     names = paired_labels(here, other)[:n_places]
     above = go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
-    change, changes = array(found.change), say("change of ln p")
+    change, changes = array(effect.change), say("change of ln p")
     cells = style.signed_cells(
         change, "%{hovertext}<br>" + style.cell_hover(say("layer"), say("token"), changes),
         colorscale=style.EFFECTS,
         bound=limit, bar=changes, xgap=1, ygap=1,
         hovertext=[list(map(style.hover, names))] * n_layers,
     )  # fmt: skip
-    shown = style.hover(target)
+    token = style.hover(target)
     return style.figure(
         [cells, above],
-        f"Change of ln p({shown}) by a patch: {PARTS[part]}",
-        f"ln p is {found.before:.2f} here and {found.other:.2f} in the other run",
+        f"Change of ln p({token}) by a patch: {PARTS[part]}",
+        f"ln p is {effect.before:.2f} here and {effect.other:.2f} in the other run",
         margin=MARGIN,
         dragmode=False,
         width=max(MIN_WIDTH, MARGIN["l"] + CELL_PX * n_places + MARGIN["r"]),
@@ -80,7 +80,7 @@ def patching(
         meta={
             "row_labels": [say("layer {layer}", layer=layer) for layer in range(n_layers)],
             "column_labels": names, "limit": limit,
-            "before": found.before, "other": found.other,
+            "before": effect.before, "other": effect.other,
         },
         xaxis=_tokens(say("token here"), here, other, n_places),
         xaxis2=_tokens(
@@ -106,11 +106,11 @@ def _tokens(
     title: str, labels: Sequence[str], others: Sequence[str], n_places: int, **more: Any
 ) -> dict[str, Any]:
     """An axis of tokens, all of them labelled; those that differ from the other text's are bold."""
-    shown = [style.label(text) for text in labels[:n_places]]
+    texts = [style.label(text) for text in labels[:n_places]]
     strong = [
         f"<b>{text}</b>" if own != other else text
         for text, own, other in itertools.zip_longest(
-            shown, labels[:n_places], others[: len(shown)], fillvalue=""
+            texts, labels[:n_places], others[: len(texts)], fillvalue=""
         )
     ]
     span = [-0.5, n_places - 0.5]
@@ -171,7 +171,7 @@ def answer_patching(
     here = target == "here" or at == len(item.ids)
     token = models.ask(next_token, item, position=at).target if here else item.ids[at]
     wanted = token if target == "here" else None
-    found = models.ask(
+    effect = models.ask(
         patch_effect,
         item,
         other=other,
@@ -182,16 +182,16 @@ def answer_patching(
         target=wanted,
     )
     read, there = _labels(model, item, other, at, stack)
-    assert found.target is not None
-    label = model.tokenizer.label(found.target)
-    figure = patching(found, read, there, label, part=part)
+    assert effect.target is not None
+    label = model.tokenizer.label(effect.target)
+    figure = patching(effect, read, there, label, part=part)
     return {
         "figure": figure,
         "position": at,
         "token": model.tokenizer.label(token),
         "target": label,
-        "before": found.before,
-        "other": found.other,
+        "before": effect.before,
+        "other": effect.other,
         "limit": figure.layout.meta["limit"],
         "lengths": [len(read), len(there)],
         "altered": bool(item.request.interventions),
