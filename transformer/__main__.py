@@ -65,29 +65,29 @@ def parser() -> Parser:
                    "help": "auto, cpu, cuda or cuda:NUMBER (default: %(default)s: a GPU if any)"},
     }  # fmt: skip
     for name, (what, _) in _SAVED.items():
-        told = f"also save the run as {what} (default: off)"
-        more[name] = {"type": Path, "metavar": "FILE", "help": told}
+        words = f"also save the run as {what} (default: off)"
+        more[name] = {"type": Path, "metavar": "FILE", "help": words}
     for name, settings in more.items():
         result.add_argument(f"--{name}", **settings)
-    told = "the page of --html holds the network too, so that everything can be tried in it"
-    result.add_argument("--with-network", action="store_true", help=told)
+    words = "the page of --html holds the network too, so that everything can be tried in it"
+    result.add_argument("--with-network", action="store_true", help=words)
     return result
 
 
 def _option(field: dataclasses.Field[Any]) -> dict[str, Any]:
     """The argparse options of a setting of a Request."""
-    told, default = _HELP[field.name], "off" if field.default is None else field.default
+    words, default = _HELP[field.name], "off" if field.default is None else field.default
     if field.name in ("forced_tokens", "input_ids", "token_type_ids"):
-        return {"type": int, "nargs": "+", "default": (), "metavar": "ID", "help": told}
+        return {"type": int, "nargs": "+", "default": (), "metavar": "ID", "help": words}
     if field.name == "stop":
-        return {"nargs": "+", "default": (), "metavar": "TEXT", "help": told}
+        return {"nargs": "+", "default": (), "metavar": "TEXT", "help": words}
     if field.name.endswith("language"):
-        return {"metavar": "NAME", "help": told}
+        return {"metavar": "NAME", "help": words}
     if field.name == "interventions":
-        return {"type": _json, "default": (), "metavar": "JSON", "help": told}
+        return {"type": _json, "default": (), "metavar": "JSON", "help": words}
     kind, metavar = (int, "N") if "int" in str(field.type) else (float, "X")
-    told += f" (default: {default})"
-    return {"type": kind, "default": field.default, "metavar": metavar, "help": told}
+    words += f" (default: {default})"
+    return {"type": kind, "default": field.default, "metavar": metavar, "help": words}
 
 
 def _json(text: str) -> Any:
@@ -156,8 +156,8 @@ def summary(model: Model, request: Request) -> str:
     if request.beams > 1:
         drawn = f"{request.beams} beams, length penalty {request.length_penalty:g}"
     if sampling is not None:
-        given = dataclasses.asdict(sampling).items()
-        drawn = ", ".join(f"{name} {value:g}" for name, value in given if value is not None)
+        settings = dataclasses.asdict(sampling).items()
+        drawn = ", ".join(f"{name} {value:g}" for name, value in settings if value is not None)
     return (
         f"{model.name}: {config.family}, {config.n_layers} layers x {config.n_heads} heads x "
         f"{config.d_model}, {model.n_parameters / 1e6:.1f} M parameters, reads {config.max_len} "

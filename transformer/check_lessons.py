@@ -52,12 +52,12 @@ def verify(lesson: Lesson, service: Service) -> Iterator[Found]:
             _check_numbers(service, step, context)
             says = ""
             if step.check is not None:
-                shown, (context, says) = context, _held(service, step, step.check, context)
+                before, (context, says) = context, _held(service, step, step.check, context)
                 if len(step.hints) < LEAST_HINTS:
                     raise ValueError(f"a check has at least {LEAST_HINTS} hints")
-                _check_selected(step.check, step.state, shown)
-                for hint, given in step.hinted.items():
-                    _check_hint(service, step, step.check, shown, hint, given)
+                _check_selected(step.check, step.state, before)
+                for hint, hinted in step.hinted.items():
+                    _check_hint(service, step, step.check, before, hint, hinted)
             yield Found(number, step.title, says)
         except (ValueError, KeyError) as error:
             yield Found(number, step.title, problem=str(error))
@@ -67,7 +67,7 @@ def _held(
     service: Service, step: Step, check: Check, context: GradingContext
 ) -> tuple[GradingContext, str]:
     """Pass and fail the check; returns the page afterwards and the verdict."""
-    if all(check.grade(context, one).right for one in check.answers(context)):
+    if all(check.grade(context, answer).right for answer in check.answers(context)):
         raise ValueError("it cannot be failed: every answer is right")
     right = check.right_answer(context)
     after = _solved(service, step, context) if right is None else context
@@ -111,24 +111,28 @@ SMALL = 12  # numbers up to this one may count what the reader sees
 def _check_numbers(service: Service, step: Step, context: GradingContext) -> None:
     """Raise ValueError unless each number in a step's text is measured, and is right."""
     texts = step.texts.values()
-    text = " ".join(one if isinstance(one, str) else " ".join(one) for one in texts)
-    for one in step.measured:
-        says = str(one["says"])
+    text = " ".join(part if isinstance(part, str) else " ".join(part) for part in texts)
+    for number in step.measured:
+        says = str(number["says"])
         if says not in text:
             raise ValueError(f"{says} is measured and not in the text")
-        shown = context
-        if one.get("state"):
-            shown = shown_by(service, {**step.state, **one["state"]})
-        asked = {name: value for name, value in one.items() if name not in ("says", "of", "state")}
-        if "of" in one:
-            _check_number(says, of(shown, one["of"], asked))
-        elif says not in written(shown):
-            raise ValueError(f"the network says {written(shown)}; the text {says}")
-    measured = {one for given in step.measured for one in _NUMBER.findall(str(given["says"]))}
+        seen = context
+        if number.get("state"):
+            seen = shown_by(service, {**step.state, **number["state"]})
+        arguments = {
+            name: value for name, value in number.items() if name not in ("says", "of", "state")
+        }
+        if "of" in number:
+            _check_number(says, of(seen, number["of"], arguments))
+        elif says not in written(seen):
+            raise ValueError(f"the network says {written(seen)}; the text {says}")
+    measured = {
+        figure for number in step.measured for figure in _NUMBER.findall(str(number["says"]))
+    }
     measured |= {*_NUMBER.findall(f"{step.state} {step.measured} {step.check}")}  # what is set
-    for found in _NUMBER.findall(_NAMED.sub("", " ".join(step.explains))):
-        if found not in measured and not (found.isdecimal() and int(found) <= SMALL):
-            raise ValueError(f"{found} is in the text and not measured")
+    for figure in _NUMBER.findall(_NAMED.sub("", " ".join(step.explains))):
+        if figure not in measured and not (figure.isdecimal() and int(figure) <= SMALL):
+            raise ValueError(f"{figure} is in the text and not measured")
 
 
 def _check_number(says: str, value: float) -> None:
@@ -142,63 +146,65 @@ def _check_number(says: str, value: float) -> None:
 
 def _check_hint(
     service: Service, step: Step, check: Check, context: GradingContext, hint: str,
-    given: Mapping[str, Any],
+    hinted: Mapping[str, Any],
 ) -> None:  # fmt: skip
     """Follow a hint. Raises ValueError if what it names is a wrong answer."""
-    fields = {**step.state, **given}
+    fields = {**step.state, **hinted}
     try:
-        shown = shown_by(service, fields) if check.kind == "run" else context
-        check_places(shown.run, fields)
-        answer = _click(check, given, shown.run)
+        seen = shown_by(service, fields) if check.kind == "run" else context
+        check_places(seen.run, fields)
+        answer = _click(check, hinted, seen.run)
         if check.kind != "run" and not answer:
-            _check_selected(check, fields, shown)
-        elif not (led := check.grade(shown, answer)).right:
+            _check_selected(check, fields, seen)
+        elif not (led := check.grade(seen, answer)).right:
             raise ValueError(led.says)
     except ValueError as error:
         raise ValueError(f"hint {hint}: {error}") from error
 
 
-def _click(check: Check, given: Mapping[str, Any], run: Run) -> PupilAnswer:
+def _click(check: Check, fields: Mapping[str, Any], run: Run) -> PupilAnswer:
     """The click that a hint or a state gives; {} if it gives none."""
-    if check.kind == "cell" and "cell" in given:
+    if check.kind == "cell" and "cell" in fields:
         site = check.arguments["site"]
-        return answer_of({"site": site, "cell": given["cell"]}, check, run)
-    if check.kind == "head" and {"site", "head"} <= given.keys():
-        return {"site": given["site"], "head": given["head"]}
-    if check.kind == "token" and "read" in given:
-        stack, _, token = str(given["read"]).rpartition(".")
+        return answer_of({"site": site, "cell": fields["cell"]}, check, run)
+    if check.kind == "head" and {"site", "head"} <= fields.keys():
+        return {"site": fields["site"], "head": fields["head"]}
+    if check.kind == "token" and "read" in fields:
+        stack, _, token = str(fields["read"]).rpartition(".")
         return {"stack": stack or "own", "token": int(token)} if token else {}
     return {}
 
 
 def _check_selected(check: Check, fields: Mapping[str, Any], context: GradingContext) -> None:
     """Raise ValueError if the state selects another row, head or token than the check measures."""
-    asked = counted(context, check.arguments)
-    for name, shown in _selected(fields, context.run).items():
-        if name in asked and not isinstance(asked[name], list) and asked[name] != shown:
-            raise ValueError(f"{name} {shown} is selected; the question is about {asked[name]}")
+    arguments = counted(context, check.arguments)
+    for name, value in _selected(fields, context.run).items():
+        if name in arguments and not isinstance(arguments[name], list) and arguments[name] != value:
+            raise ValueError(f"{name} {value} is selected; the question is about {arguments[name]}")
 
 
 def _selected(fields: Mapping[str, Any], run: Run) -> dict[str, Any]:
     """A state's selection, by the names of the measures' arguments."""
     masks = fields.get("tab") == "masks"
     site = fields.get("mask_site" if masks else "site")
-    found: dict[str, Any] = {"site": site, "head": fields.get("mask_head" if masks else "head")}
+    selected: dict[str, Any] = {"site": site, "head": fields.get("mask_head" if masks else "head")}
     stack, _, token = str(fields.get("read", "")).rpartition(".")
     if token.isdecimal() and not stack:
         place = int(token)
         # With "alignment" by "written", a token's weights are one row above the token's.
         controls = VIEWS["attention"].controls()
         usual = {name: str(controls[name].default) for name in ("picture", "by")}
-        shown = usual | shown_first(run.model, run.config) | dict(fields)
-        above = int((shown["picture"], shown["by"]) == ("alignment", "written"))
-        found |= {"token": place, "query": max(0, place - above)}
+        values = usual | shown_first(run.model, run.config) | dict(fields)
+        above = int((values["picture"], values["by"]) == ("alignment", "written"))
+        selected |= {"token": place, "query": max(0, place - above)}
     if "cell" in fields:
         first = first_row(run, site) if site else 0
         row, _, column = fields["cell"].partition(",")
-        found |= {"query": int(row) + first, "key": int(column)}
+        selected |= {"query": int(row) + first, "key": int(column)}
     return {
-        name: int(one) if name != "site" else one for name, one in found.items() if one is not None
+        name: int(value) if name != "site" else value
+        for name, value in selected.items()
+        if value is not None
     }
 
 
@@ -213,10 +219,10 @@ def check(folder: str, names: list[str]) -> int:
         for late in behind(Path(folder) / lesson.name):
             print(f"  ! behind the original: {late}")
             bad += 1
-        for found in verify(lesson, service):
-            told = found.problem or found.says or "nothing is asked"
-            print(f"  {'!' if found.problem else ' '} {found.step} {found.title}: {told}")
-            bad += bool(found.problem)
+        for finding in verify(lesson, service):
+            verdict = finding.problem or finding.says or "nothing is asked"
+            print(f"  {'!' if finding.problem else ' '} {finding.step} {finding.title}: {verdict}")
+            bad += bool(finding.problem)
     print(f"{bad} steps cannot be held." if bad else "Every step can be held.")
     return bad
 

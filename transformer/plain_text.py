@@ -70,8 +70,8 @@ class Reader:
 
     def sentences(self, text: str) -> list[str]:
         """The parts to translate separately, at least one."""
-        found = sentences(text) if self.source_text == PLAIN_ENGLISH else []
-        return found or [text]
+        parts = sentences(text) if self.source_text == PLAIN_ENGLISH else []
+        return parts or [text]
 
     def warnings(self, text: str) -> tuple[str, ...]:
         """Warnings on parts of the text that this model never saw."""
@@ -85,13 +85,13 @@ def plain(text: str) -> str:
 
 def sentences(text: str) -> list[str]:
     """The normalised sentences of an English text; a line break ends one too."""
-    found, begun = [], 0
+    parts, begun = [], 0
     for cut in _BETWEEN.finditer(text):
         if "\n" not in cut[0] and _NO_END.search(text[: cut.start()]):
             continue
-        found.append(text[begun : cut.end(1) if cut[1] else cut.start()])
+        parts.append(text[begun : cut.end(1) if cut[1] else cut.start()])
         begun = cut.end()
-    return [sentence for part in [*found, text[begun:]] if (sentence := plain(part))]
+    return [sentence for part in [*parts, text[begun:]] if (sentence := plain(part))]
 
 
 def warnings(text: str) -> tuple[str, ...]:
@@ -100,18 +100,20 @@ def warnings(text: str) -> tuple[str, ...]:
     Simple and sometimes wrong: of all words that are common in English or elsewhere, most are not
     English; or most letters, and signs such as emoji, are not Latin ones.
     """
-    found = []
+    problems = []
     words = _WORD.findall(text)
     letters = [letter for word in words for letter in word]
     long = [word for word in words if len(word) > 1]
     if len(long) > 1 and sum(map(str.isupper, letters)) > 0.8 * len(letters):
-        found.append(
+        problems.append(
             say("The text is in capitals, which this model did not learn: write it as in a book.")
         )
     lower = [word.lower() for word in words]
     english = sum(word in _ENGLISH for word in lower)
     latin = sum("LATIN" in unicodedata.name(letter, "") for letter in letters)
-    n_signs = len(letters) + sum(unicodedata.category(one) == "So" for one in text)
+    n_signs = len(letters) + sum(unicodedata.category(character) == "So" for character in text)
     if sum(word in _OTHERS for word in lower) > english or 2 * latin < n_signs:
-        found.append(say("This does not look like English, and this model learned English alone."))
-    return tuple(found)
+        problems.append(
+            say("This does not look like English, and this model learned English alone.")
+        )
+    return tuple(problems)

@@ -125,8 +125,8 @@ def load_all(
         origins.append((model.name, name))
         check_distinct(origins)
     if not models:
-        told = "\n".join(refused) or "no checkpoint to offer; allowed: --checkpoints NAME"
-        raise ValueError(told)
+        reasons = "\n".join(refused) or "no checkpoint to offer; allowed: --checkpoints NAME"
+        raise ValueError(reasons)
     tell_refused(refused)
     return models
 
@@ -169,21 +169,21 @@ def main() -> None:
 
 def serve() -> None:
     """Load the models and serve the page until interrupted."""
-    asked = arguments()
-    device = asked.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    options = arguments()
+    device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        bound = listen(asked.host, asked.port)  # before anything is loaded
-        if asked.mcp:
+        bound = listen(options.host, options.port)  # before anything is loaded
+        if options.mcp:
             check_tools()
-        policy_for(asked.embed_on)  # told before anything is loaded
+        policy_for(options.embed_on)  # told before anything is loaded
         share_cores()
-        add_views(asked.views)
-        add_lessons(asked.lessons)
+        add_views(options.views)
+        add_lessons(options.lessons)
         os.environ["no_proxy"] = os.environ["no_proxy"].removesuffix(",*")
-        models = load_all(asked.checkpoints, device, asked.engine, asked.max_len)
+        models = load_all(options.checkpoints, device, options.engine, options.max_len)
         launch(
-            models, bound, mcp=asked.mcp, trainings=asked.trainings, debug=asked.debug,
-            embed_on=asked.embed_on, trusted_hosts=asked.trusted_hosts,
+            models, bound, mcp=options.mcp, trainings=options.trainings, debug=options.debug,
+            embed_on=options.embed_on, trusted_hosts=options.trusted_hosts,
         )  # fmt: skip
     except (ValueError, RuntimeError, OSError) as error:
         sys.exit(f"{error}")

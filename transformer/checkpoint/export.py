@@ -81,8 +81,8 @@ def _described(config: ModelConfig) -> tuple[str, dict[str, Any]]:
     for name, target in TARGETS.items():
         values = target.values(config) | {"model_type": name}
         names = dict.fromkeys(target.names.values())
-        found = _meaning(config_of(values, config.max_len, names))
-        differences[name] = sorted(key for key in wanted if wanted[key] != found[key])
+        meaning = _meaning(config_of(values, config.max_len, names))
+        differences[name] = sorted(key for key in wanted if wanted[key] != meaning[key])
         if not differences[name]:
             return name, values
     nearest = min(differences, key=lambda name: len(differences[name]))
@@ -111,13 +111,13 @@ def _renamed(target: Target, config: ModelConfig, weights: Weights) -> Weights:
     for ours, theirs in target.names.items():
         for layer in range(config.n_layers) if "{layer}" in ours else (0,):
             names[ours.format(layer=layer)] = theirs.format(layer=layer)
-    found = {}
+    named = {}
     for name, tensor in weights.items():
         module, _, kind = name.rpartition(".")
         theirs = names.get(name) or f"{names[module]}.{kind}"
         whole = theirs if theirs.startswith(_HEADS) else f"{target.prefix}{theirs}"
-        found[whole] = tensor.contiguous().clone()
-    return found
+        named[whole] = tensor.contiguous().clone()
+    return named
 
 
 _HEADS = ("lm_head", "embed_out", "cls.")
@@ -228,20 +228,20 @@ def _bert(config: ModelConfig) -> dict[str, Any]:
 
 def _joined(weights: Weights, config: ModelConfig, by_head: bool) -> Weights:
     """Each layer's q, k and v in one matrix: one after the other, or head by head."""
-    found = dict(weights)
+    joined = dict(weights)
     for layer in range(config.n_layers):
         here = f"decoder.layers.{layer}.self_attention"
         for kind in ("weight", "bias"):
             names = [f"{here}.{part}.{kind}" for part in ("query", "key", "value")]
-            if names[0] not in found:
+            if names[0] not in joined:
                 continue
-            parts = [found.pop(name) for name in names]
+            parts = [joined.pop(name) for name in names]
             if by_head:
                 heads = [x.unflatten(0, (config.n_heads, config.d_head)) for x in parts]
-                found[f"{here}.joined.{kind}"] = torch.stack(heads, dim=1).flatten(0, 2)
+                joined[f"{here}.joined.{kind}"] = torch.stack(heads, dim=1).flatten(0, 2)
             else:
-                found[f"{here}.joined.{kind}"] = torch.cat(parts)
-    return found
+                joined[f"{here}.joined.{kind}"] = torch.cat(parts)
+    return joined
 
 
 def _transposed(weights: Weights, config: ModelConfig) -> Weights:

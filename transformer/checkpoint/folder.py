@@ -141,13 +141,13 @@ def held_out_sample(content: object, family: str) -> HeldOutSample:
     Raises ValueError for anything else.
     """
     width = 2 if family == "encoder-decoder" else 1
-    given = content.get("texts") if isinstance(content, dict) else None
-    rows = [[row] if isinstance(row, str) else row for row in given or () if row]
+    texts = content.get("texts") if isinstance(content, dict) else None
+    rows = [[row] if isinstance(row, str) else row for row in texts or () if row]
     good = all(
         isinstance(row, list) and len(row) == width and all(isinstance(t, str) and t for t in row)
         for row in rows
     )
-    if not isinstance(given, list) or not good or not 1 <= len(rows) <= MAX_HELD_OUT:
+    if not isinstance(texts, list) or not good or not 1 <= len(rows) <= MAX_HELD_OUT:
         wanted = "[source, target] pairs" if width == 2 else "texts"
         raise ValueError(f"a sample must hold from 1 to {MAX_HELD_OUT} {wanted} under 'texts'")
     assert isinstance(content, dict)
@@ -263,8 +263,8 @@ def _read_heads(folder: Path, config: ModelConfig) -> dict[str, Any] | None:
         for head in content["heads"]:
             site = Site(head["kind"].split(".")[0], head["layer"], head["kind"].split(".")[1])
             numbers = [metric["mean"] for metric in head["metrics"].values()]
-            known = site in sites_of(config) and head["head"] in range(config.n_heads)
-            if not known or not all(isinstance(number, int | float) for number in numbers):
+            is_there = site in sites_of(config) and head["head"] in range(config.n_heads)
+            if not is_there or not all(isinstance(number, int | float) for number in numbers):
                 raise ValueError(f"the network has no head {shortened(head)}")
         return {**content, "n_texts": int(content["n_texts"]), "texts": dict(content["texts"])}
     except (OSError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:

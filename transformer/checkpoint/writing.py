@@ -52,8 +52,8 @@ def save(
     _check_holds(kind, weights)
     folder = make_folder(folder)
     more = {"tokenizer": settings_of(tokenizer)} if isinstance(tokenizer, TheirTokenizer) else {}
-    known = {**(metadata or {}), **more}
-    content = {"format": FORMAT, "model": config.to_dict(), "metadata": known}
+    facts = {**(metadata or {}), **more}
+    content = {"format": FORMAT, "model": config.to_dict(), "metadata": facts}
     (folder / "config.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     tokenizer.save(folder / "tokenizer.json")
     _write_shards(folder, _shards(weights, kind))

@@ -285,28 +285,28 @@ def hooks_for_rows(
     alone. Raises ValueError that names the text at fault, as `hooks_for` and `check_places` do."""
     if not request.interventions:
         return ()
-    found: list[Sequence[Hook]] = []
+    hooks: list[Sequence[Hook]] = []
     caches: dict[tuple[str, tuple[int, ...]], ActivationCache] = {}
     left = iter(rows)
 
     def check(text: str) -> None:
         prepared = next(left)
-        found.append(hooks_for(model, request, prepared, caches))
+        hooks.append(hooks_for(model, request, prepared, caches))
         check_places(model, request, prepared)
 
     check_each(texts, check)
-    return joined(found)
+    return joined(hooks)
 
 
 def hooks_for(
     model: LoadedModel,
     request: Request,
     prepared: Prepared,
-    known: dict[tuple[str, tuple[int, ...]], ActivationCache] | None = None,
+    activations: dict[tuple[str, tuple[int, ...]], ActivationCache] | None = None,
 ) -> Sequence[Hook]:
     """Hooks that apply the interventions of this request; empty for the intact network.
 
-    known: activations by the other text and the target's ids, added to. Raises ValueError as
+    activations: by the other text and the target's ids; new ones are added. Raises ValueError as
     `check_interventions` does.
     """
     if not request.interventions:
@@ -315,11 +315,11 @@ def hooks_for(
     check_interventions(model, request, prepared)
     texts = {i.text: None for i in request.interventions if isinstance(i, Patch) and i.text}
     decoded = (*prepared.ids, *request.forced_tokens) if prepared.source else ()
-    known = {} if known is None else known
+    activations = {} if activations is None else activations
     for text in texts:
-        if (text, decoded) not in known:
-            known[text, decoded] = activations_of(model, text, decoded)
-    caches = {text: known[text, decoded] for text in texts}
+        if (text, decoded) not in activations:
+            activations[text, decoded] = activations_of(model, text, decoded)
+    caches = {text: activations[text, decoded] for text in texts}
     return hooks_of(request.interventions, model.config, caches)
 
 

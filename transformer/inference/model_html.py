@@ -32,5 +32,5 @@ def _shapes(block: Block) -> str:
 
 
 def _row(kind: str, cells: tuple[str, ...]) -> str:
-    shown = (f'<{kind} style="{_CELL}">{escape(cell)}</{kind}>' for cell in cells)
-    return f"<tr>{''.join(shown)}</tr>"
+    row = (f'<{kind} style="{_CELL}">{escape(cell)}</{kind}>' for cell in cells)
+    return f"<tr>{''.join(row)}</tr>"

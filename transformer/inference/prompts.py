@@ -91,8 +91,8 @@ def request_for(
         return request_of(prompt, settings)
     if isinstance(prompt, Mapping) or _is_listed(prompt) or isinstance(prompt, Tensor | np.ndarray):
         ids, types = _given(model, prompt)
-        given = {"input_ids": ids} | ({"token_type_ids": types} if types else {})
-        return request_of(text_of_ids(model.tokenizer, ids), {**settings, **given})
+        fields = {"input_ids": ids} | ({"token_type_ids": types} if types else {})
+        return request_of(text_of_ids(model.tokenizer, ids), {**settings, **fields})
     check_text(prompt)  # raises
     raise AssertionError
 

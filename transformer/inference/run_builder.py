@@ -226,8 +226,8 @@ def batch_of(
 def _padded(model: LoadedModel, rows: Sequence[Sequence[int]]) -> dict[str, Any]:
     """A Batch's fields for one stack, on the CPU: ids, labels, and which are not padding."""
     ids = pad(rows, model.tokenizer.padding_id)
-    known = model.config.padding_id is not None
-    filler = model.tokenizer.label(model.tokenizer.padding_id) if known else PADDING
+    has_padding = model.config.padding_id is not None
+    filler = model.tokenizer.label(model.tokenizer.padding_id) if has_padding else PADDING
     labels = tuple(
         (*model.tokenizer.labels(row), *[filler] * (ids.shape[1] - len(row))) for row in rows
     )
@@ -284,7 +284,9 @@ def complete_characters(raw: bytes) -> str:
 def _search_of(model: LoadedModel, request: Request, result: BeamResult) -> Search:
     return Search(
         hypotheses=tuple(result.hypotheses),
-        texts=tuple(text_of(model, request, (), found.ids) for found in result.hypotheses),
+        texts=tuple(
+            text_of(model, request, (), hypothesis.ids) for hypothesis in result.hypotheses
+        ),
         tree=tuple(tuple(nodes) for nodes in result.steps),
     )
 

@@ -63,12 +63,12 @@ class Exercise:
 
     def rows(self, rng: Random, count: int, *, held_out: bool) -> list[Row]:
         """Random questions with their answers, either all held out or none."""
-        found: list[Row] = []
-        while len(found) < count:
+        rows: list[Row] = []
+        while len(rows) < count:
             question = self.draw(rng)
             if is_held_out(question) == held_out:
-                found.append((question, self.solve(question)))
-        return found
+                rows.append((question, self.solve(question)))
+        return rows
 
 
 @cache
@@ -158,7 +158,9 @@ INDUCTION = Exercise(
     draw=_begun_again, solve=_followed, reads=mark("induction score"), ends=False,
 )  # fmt: skip
 
-EXERCISES = {one.name: one for one in (COPYING, REVERSING, SORTING, ADDITION, INDUCTION)}
+EXERCISES = {
+    exercise.name: exercise for exercise in (COPYING, REVERSING, SORTING, ADDITION, INDUCTION)
+}
 
 
 def held_out(exercise: Exercise, count: int = HELD_OUT) -> list[Row]:
@@ -190,20 +192,20 @@ def examples(exercise: Exercise, family: str, rows: Sequence[Row]) -> list[Examp
     positions of the question. Answers end with the end-of-text token if `exercise.ends`.
     """
     tokenizer = exercise.tokenizer()
-    end, found = tokenizer.end_id, []
+    end, sequences = tokenizer.end_id, []
     for question, answer in rows:
-        asked, said = tokenizer.encode(question), [*tokenizer.encode(answer)]
+        prompt, said = tokenizer.encode(question), [*tokenizer.encode(answer)]
         said += [end] * exercise.ends
         if family == "encoder-decoder":
-            found.append(Example([tokenizer.start_id, *said], source=[*asked, end]))
+            sequences.append(Example([tokenizer.start_id, *said], source=[*prompt, end]))
         elif family == "decoder":
-            asked += tokenizer.encode(exercise.sign)
-            hidden = [IGNORED] * len(asked)
-            found.append(Example([end, *asked, *said[:-1]], hidden + said))
+            prompt += tokenizer.encode(exercise.sign)
+            hidden = [IGNORED] * len(prompt)
+            sequences.append(Example([end, *prompt, *said[:-1]], hidden + said))
         else:
-            hidden = [IGNORED] * (1 + len(asked) - len(said))
-            found.append(Example([end, *asked], said + hidden))
-    return found
+            hidden = [IGNORED] * (1 + len(prompt) - len(said))
+            sequences.append(Example([end, *prompt], said + hidden))
+    return sequences
 
 
 @torch.inference_mode()
@@ -212,9 +214,9 @@ def right_letters(
 ) -> list[list[bool]]:
     """For the answer to each of the HELD_OUT questions: whether each letter, and the end token, is
     the likeliest one after the right tokens before it. hooks: interventions in the network."""
-    asked = examples(exercise, network.config.family, held_out(exercise))
+    questions = examples(exercise, network.config.family, held_out(exercise))
     padding_id = exercise.tokenizer().padding_id
-    logits, wanted, where = predictions(network, asked, padding_id, hooks)
+    logits, wanted, where = predictions(network, questions, padding_id, hooks)
     right = logits.argmax(dim=-1) == wanted
     return [row.tolist() for row in right.split(where.sum(dim=1).tolist())]
 
@@ -224,8 +226,8 @@ def letter_probabilities(network: Transformer, exercise: Exercise) -> tuple[floa
     """The mean probability, over the letters of the answers to the HELD_OUT questions after the
     right letters before them, of all letters that the question contains, and of the right one."""
     rows, tokenizer = held_out(exercise), exercise.tokenizer()
-    asked = examples(exercise, network.config.family, rows)
-    logits, wanted, where = predictions(network, asked, tokenizer.padding_id)
+    questions = examples(exercise, network.config.family, rows)
+    logits, wanted, where = predictions(network, questions, tokenizer.padding_id)
     probabilities = logits.softmax(dim=-1)
     contained = torch.zeros_like(probabilities[: len(rows)])
     for number, (question, _) in enumerate(rows):
@@ -245,7 +247,7 @@ def n_right(network: Transformer, exercise: Exercise, hooks: Sequence[Hook] = ()
 def best_head(network: Transformer, exercise: Exercise) -> tuple[float, Site, int]:
     """The head with the largest of the `head_scores`: its score, its site and its number."""
     scores = head_scores(network, exercise)
-    site = max(scores, key=lambda one: float(scores[one].max()))
+    site = max(scores, key=lambda each: float(scores[each].max()))
     head = int(scores[site].argmax())
     return float(scores[site][head]), site, head
 
@@ -259,14 +261,16 @@ def head_scores(network: Transformer, exercise: Exercise) -> dict[Site, Tensor]:
     (Olsson et al. 2022). For an encoder-decoder, the weights of cross-attention.
     """
     trace, tokenizer, rows = Trace(), exercise.tokenizer(), held_out(exercise, SCORED)
-    asked = examples(exercise, network.config.family, rows)
-    _, wanted, where = predictions(network, asked, tokenizer.padding_id, (trace,))
+    prompts = examples(exercise, network.config.family, rows)
+    _, wanted, where = predictions(network, prompts, tokenizer.padding_id, (trace,))
     letters = wanted != tokenizer.end_id
     row, place = where.nonzero()[letters].unbind(dim=1)
     crosses = network.config.family == "encoder-decoder"
     n_read = [len(question) + (not crosses) for question, _ in rows]  # after the end-of-text token
-    read = [(one.source or one.read)[:n] for one, n in zip(asked, n_read, strict=True)]
-    width = max(len(one.source or one.read) for one in asked)
+    read = [
+        (example.source or example.read)[:n] for example, n in zip(prompts, n_read, strict=True)
+    ]
+    width = max(len(example.source or example.read) for example in prompts)
     questions = pad([*read, [0] * width], tokenizer.padding_id)[:-1]
     there = (questions[row] == wanted[letters][:, None])[:, None]  # (N, 1, Tk)
     return {

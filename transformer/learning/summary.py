@@ -38,15 +38,15 @@ def summary(record: Record, step: int) -> list[str]:
                 head=head_words(now),
             )
         )
-    found = sudden_fall(record.losses[:step])
-    return [*words, *_fall(record, *found)] if found else words
+    fall = sudden_fall(record.losses[:step])
+    return [*words, *_fall(record, *fall)] if fall else words
 
 
 def _fall(record: Record, first: int, last: int) -> Iterator[str]:
     """The stretch in which the loss fell most, and the head that formed in it."""
     before, after = record.measured_by(first), record.measured_by(last)
     assert after is not None
-    high, low = (numeral(smoothed(record.losses, one), ".2f") for one in (first, last))
+    high, low = (numeral(smoothed(record.losses, at), ".2f") for at in (first, last))
     fall = {"first": numeral(first), "last": numeral(last), "high": high, "low": low}
     yield say("From step {first} to {last} the loss fell from {high} to {low}.", **fall)
     rise = 0.0 if before is None else (after.score or 0.0) - (before.score or 0.0)
@@ -67,11 +67,11 @@ def sudden_fall(losses: Sequence[float]) -> tuple[int, int] | None:
     return (end - STRETCH, end) if falls and fall >= SUDDEN * smoothed(losses, 1) else None
 
 
-def head_words(found: Measurement) -> str:
+def head_words(measurement: Measurement) -> str:
     """The head that a measured score belongs to."""
-    assert found.site is not None
-    site = Site.parse(found.site)
-    return say("layer {layer}, head {head}", layer=site.layer, head=found.head)
+    assert measurement.site is not None
+    site = Site.parse(measurement.site)
+    return say("layer {layer}, head {head}", layer=site.layer, head=measurement.head)
 
 
 def smoothed(losses: Sequence[float], step: int) -> float:

@@ -204,7 +204,14 @@ class Record:
 
     def measured_by(self, step: int) -> Measurement | None:
         """The last measurement up to a step."""
-        return next((one for one in reversed(self.measurements) if one.step <= step), None)
+        return next(
+            (
+                measurement
+                for measurement in reversed(self.measurements)
+                if measurement.step <= step
+            ),
+            None,
+        )
 
     def model(self, step: int | None = None, name: str | None = None) -> Model:
         """The network kept after a step, by default the last, ready for use. Raises ValueError if
@@ -222,13 +229,13 @@ class Record:
             "accuracy": last.accuracy if last else None,
         }  # fmt: skip
         right = "–" if last is None else f"{last.accuracy:.0%}"
-        told = {"title": exercise.title, "words": exercise.words, "step": step, "right": right}
+        words = {"title": exercise.title, "words": exercise.words, "step": step, "right": right}
         return Model(
             name=name or f"{exercise.name}-{step}",
             config=config,
             tokenizer=exercise.tokenizer(),
             network=network,
-            card=CARD.format(**told, plan=self.plan),
+            card=CARD.format(**words, plan=self.plan),
             metadata=about,
             sample=sample_of(exercise, config.family),
         )
@@ -236,7 +243,7 @@ class Record:
     def to_bytes(self) -> bytes:
         """As an NPZ file, which `of_bytes` reads; nothing in it is pickled."""
         file, plan = io.BytesIO(), dataclasses.asdict(self.plan)
-        measurements = [dataclasses.asdict(one) for one in self.measurements]
+        measurements = [dataclasses.asdict(measurement) for measurement in self.measurements]
         about = json.dumps({"plan": plan, "measurements": measurements})
         losses = np.asarray(self.losses, dtype=np.float32)
         networks: dict[str, Any] = {str(step): vector for step, vector in self.networks.items()}
@@ -251,7 +258,7 @@ class Record:
             return cls(
                 plan=Plan(**about["plan"]),
                 losses=file["losses"].tolist(),
-                measurements=[Measurement(**one) for one in about["measurements"]],
+                measurements=[Measurement(**values) for values in about["measurements"]],
                 networks={int(name): file[name] for name in file.files if name.isdecimal()},
             )
 

@@ -24,13 +24,13 @@ ORDER = (
 
 def read_folder(folder: str | Path) -> dict[str, Translations]:
     """Every lesson of a folder, by name. Raises ValueError, naming what is wrong and where."""
-    found = Path(folder)
-    if not found.is_dir():
+    path = Path(folder)
+    if not path.is_dir():
         raise ValueError(f"{folder} is no folder of lessons")
-    folders = [one for one in sorted(found.iterdir()) if any(one.glob("*.md"))]
-    lessons: dict[str, Translations] = {one.name: read_lesson(one) for one in folders}
+    folders = [entry for entry in sorted(path.iterdir()) if any(entry.glob("*.md"))]
+    lessons: dict[str, Translations] = {entry.name: read_lesson(entry) for entry in folders}
     return {
-        name: {language: one.with_steps_of(lessons) for language, one in lesson.items()}
+        name: {language: text.with_steps_of(lessons) for language, text in lesson.items()}
         for name, lesson in lessons.items()
     }
 

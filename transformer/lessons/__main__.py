@@ -22,14 +22,14 @@ def main() -> None:
     parser.add_argument(
         "--page", metavar="ADDRESS", default="http://localhost:7860/", help="what the steps link to"
     )
-    asked = parser.parse_args()
+    options = parser.parse_args()
     try:
-        add_lessons(asked.lessons)
-        check_choice("lesson", asked.name, all_lessons())
+        add_lessons(options.lessons)
+        check_choice("lesson", options.name, all_lessons())
     except (ValueError, OSError) as error:
         sys.exit(f"{parser.prog}: {error}")
-    with speaking(asked.language):
-        print(teacher_page(all_lessons()[asked.name], asked.page), end="")
+    with speaking(options.language):
+        print(teacher_page(all_lessons()[options.name], options.page), end="")
 
 
 if __name__ == "__main__":

@@ -91,24 +91,24 @@ class Best(Check):
             return CheckResult(bool(value) is not self.least, stated(self.of, value))
         values = self._values(context)
         worst, best = sorted((min(values), max(values)), reverse=self.least)
-        shown = {"quantity": worded(self.of), "value": written_number(value)}
+        words = {"quantity": worded(self.of), "value": written_number(value)}
         if abs(value - best) > self.within * abs(best - worst):
             if self.least:
                 return CheckResult(
-                    False, say("{quantity} is {value}; the smallest would count.", **shown)
+                    False, say("{quantity} is {value}; the smallest would count.", **words)
                 )
             return CheckResult(
-                False, say("{quantity} is {value}; the largest would count.", **shown)
+                False, say("{quantity} is {value}; the largest would count.", **words)
             )
         if self.least:
-            return CheckResult(True, say("{quantity} is {value}: the least.", **shown))
-        return CheckResult(True, say("{quantity} is {value}: the most.", **shown))
+            return CheckResult(True, say("{quantity} is {value}: the least.", **words))
+        return CheckResult(True, say("{quantity} is {value}: the most.", **words))
 
     def right_answer(self, context: GradingContext) -> PupilAnswer | None:
         """The answer with the largest value."""
         answers = self.answers(context)
         if MEASURES[self.of].yes:
-            return next((one for one in answers if self.grade(context, one).right), None)
+            return next((answer for answer in answers if self.grade(context, answer).right), None)
         values = self._values(context)
         if not values:  # every head is switched off
             return None
@@ -119,7 +119,9 @@ class Best(Check):
         every sentence."""
         run = context.run
         if self.kind == "head":
-            sites = [one for one in run.trace.sites if f"{one.stack}.{one.kind}" == self.attention]
+            sites = [
+                site for site in run.trace.sites if f"{site.stack}.{site.kind}" == self.attention
+            ]
             return [
                 {"site": str(site), "head": head}
                 for site in sites
@@ -146,7 +148,7 @@ class Best(Check):
 
     def _values(self, context: GradingContext) -> list[float]:
         def values() -> list[float]:
-            return [self.value(context, one) for one in self.answers(context)]
+            return [self.value(context, answer) for answer in self.answers(context)]
 
         return memoize_on_run(context.run, ("values of answers", repr(self)), values)
 
@@ -177,8 +179,8 @@ class NumberCheck(Check):
             readings.append(got / 100)
         if 0 < got <= 1 < value and "in a hundred" in MEASURES[self.of].words:  # 7 %: 7 of 100
             readings.append(100 * got)
-        for one in readings:
-            if abs(one - value) <= self.tolerance + 1e-9 or _is_rounded(one, value):
+        for reading in readings:
+            if abs(reading - value) <= self.tolerance + 1e-9 or _is_rounded(reading, value):
                 return CheckResult(True, stated(self.of, value))
         values = {"quantity": worded(self.of), "got": written_number(got)}
         if not self.tolerance:

@@ -176,7 +176,7 @@ def _filled(plan: Plan, lesson: Lesson, others: Mapping[str, Translations]) -> P
 
 def nearest(lesson: Translations, language: str) -> Lesson:
     """The lesson in this language if it is written in it, else in English, else in its first."""
-    return next(lesson[one] for one in (language, ENGLISH, *lesson) if one in lesson)
+    return next(lesson[name] for name in (language, ENGLISH, *lesson) if name in lesson)
 
 
 def language_paths(folder: Path) -> list[Path]:
@@ -328,7 +328,7 @@ def _check_tables(header: Mapping[str, Any]) -> None:
         if not isinstance(model, str):
             raise ValueError(f"{name}.model must be a text; got {shortened(model)}")
     measured = header.get("measured", [])
-    if not isinstance(measured, list) or not all(isinstance(one, Mapping) for one in measured):
+    if not isinstance(measured, list) or not all(isinstance(table, Mapping) for table in measured):
         raise ValueError(f"measured must be a list of tables; got {shortened(measured)}")
 
 
@@ -336,15 +336,15 @@ def _translated(steps: Sequence[Step], parts: list[dict[str, Any]]) -> tuple[Ste
     """The steps with the texts of another language. Raises ValueError unless it has as many."""
     if len(parts) != len(steps):
         raise ValueError(f"{len(steps)} steps are needed; got {len(parts)}")
-    found = []
+    translated = []
     for part, step in zip(parts, steps, strict=True):
         notes, lists = _notes(part.pop("header") or {}), ("guesses", "options", "hints")
         alike = all(len(part[name]) == len(step.texts[name]) for name in lists)
         if not alike or bool(part["task"]) != bool(step.task):
             needed = "as many options and hints, and a task where the lesson's own language has one"
             raise ValueError(f"the step “{part['title']}” needs {needed}")
-        found.append(replace(step, **part, **notes))
-    return tuple(found)
+        translated.append(replace(step, **part, **notes))
+    return tuple(translated)
 
 
 def _notes(header: Mapping[str, Any]) -> dict[str, Any]:

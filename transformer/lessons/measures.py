@@ -97,16 +97,16 @@ def of(context: GradingContext, name: str, arguments: Mapping[str, Any], **click
 
 def counted(context: GradingContext, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments, tokens and queries counted from the start."""
-    found, n_prompt = dict(arguments), context.run.n_prompt
-    if found.get("token") == HIDDEN:
+    values, n_prompt = dict(arguments), context.run.n_prompt
+    if values.get("token") == HIDDEN:
         mask = context.models.model(context.run.model).tokenizer.mask_id
         if mask is None or mask not in context.run.ids:
             raise not_measurable(HIDDEN)
-        found["token"] = context.run.ids.index(mask)
-    for place in {"token", "query"} & found.keys():
-        if isinstance(found[place], int) and -n_prompt <= found[place] < 0:
-            found[place] += n_prompt
-    return found
+        values["token"] = context.run.ids.index(mask)
+    for place in {"token", "query"} & values.keys():
+        if isinstance(values[place], int) and -n_prompt <= values[place] < 0:
+            values[place] += n_prompt
+    return values
 
 
 def record_of(context: GradingContext, site: str, head: int) -> AttentionRecord:
@@ -167,13 +167,13 @@ def fewest_pieces(context: GradingContext) -> float:
 def _pieces(context: GradingContext) -> list[int]:
     """The number of tokens of each word; a word begins after a space, and has no digits."""
     tokenizer, run = context.models.model(context.run.model).tokenizer, context.run
-    texts = [tokenizer.text(one) for one in run.ids[: run.n_prompt] if one not in run.special_ids]
+    texts = [tokenizer.text(id_) for id_ in run.ids[: run.n_prompt] if id_ not in run.special_ids]
     word, words = 0, []
     for before, text in pairwise(["", *texts]):
         word += text[:1].isspace() or before[-1:].isspace()
         if any(map(str.isalnum, text)):  # a comma belongs to no word
             words.append((word, text.strip()))
-    pieces = [[text for _, text in group] for _, group in groupby(words, key=lambda one: one[0])]
+    pieces = [[text for _, text in group] for _, group in groupby(words, key=lambda pair: pair[0])]
     return [len(texts) for texts in pieces if not any(map(str.isdigit, "".join(texts)))] or [0]
 
 
@@ -181,9 +181,9 @@ def _pieces(context: GradingContext) -> list[int]:
 def repeated_sentences(context: GradingContext) -> float:
     """How often the most frequent sentence of the generated text is repeated; without those that
     the given text has already."""
-    given, written = context.run.request.text, "".join(step.text for step in context.run.steps)
-    sentences = [one.strip() for one in written.split(".") if len(one.split()) > 2]
-    new = [sentences.count(one) for one in sentences if f"{one}." not in given]
+    prompt, written = context.run.request.text, "".join(step.text for step in context.run.steps)
+    sentences = [part.strip() for part in written.split(".") if len(part.split()) > 2]
+    new = [sentences.count(sentence) for sentence in sentences if f"{sentence}." not in prompt]
     return float(max(new, default=1) - 1)
 
 
@@ -204,10 +204,10 @@ def embedding_numbers(context: GradingContext) -> float:
 def token_similarity(context: GradingContext, text: str, other: str) -> float:
     """Cosine similarity, -1 to 1, of the vectors of two tokens."""
     tokenizer, table = context.models.model(context.run.model).tokenizer, _table(context)
-    found = [tokenizer.encode(one) for one in (text, other)]
-    if any(len(ids) != 1 for ids in found):
+    encoded = [tokenizer.encode(word) for word in (text, other)]
+    if any(len(ids) != 1 for ids in encoded):
         raise not_measurable("single token")
-    a, b = (table[ids[0]].float() for ids in found)
+    a, b = (table[ids[0]].float() for ids in encoded)
     return float(torch.nn.functional.cosine_similarity(a, b, dim=0))
 
 
@@ -224,9 +224,9 @@ def near_pairs(context: GradingContext) -> float:
     """Words of the given text, of one token, whose nearest token by cosine is another of them."""
     run, table = context.run, torch.nn.functional.normalize(_table(context).float(), dim=1)
     tokenizer = context.models.model(run.model).tokenizer
-    ids = {one for one in run.ids[: run.n_prompt] if tokenizer.text(one)[1:].isalpha()}
-    nearest = {one: (table @ table[one]).topk(2).indices.tolist() for one in ids}
-    return float(sum(any(n in ids - {one} for n in near) for one, near in nearest.items()))
+    ids = {id_ for id_ in run.ids[: run.n_prompt] if tokenizer.text(id_)[1:].isalpha()}
+    nearest = {id_: (table @ table[id_]).topk(2).indices.tolist() for id_ in ids}
+    return float(sum(any(n in ids - {id_} for n in near) for id_, near in nearest.items()))
 
 
 def _table(context: GradingContext) -> torch.Tensor:
@@ -257,7 +257,7 @@ def weight_ratio(
     context: GradingContext, site: str, head: int, query: int, key: int, other: int
 ) -> float:
     """The weight on one key divided by that on another."""
-    first, second = (weight(context, site, head, query, one) for one in (key, other))
+    first, second = (weight(context, site, head, query, each) for each in (key, other))
     return first / second
 
 
@@ -285,23 +285,23 @@ def head_output(context: GradingContext, site: str, head: int, query: int, dimen
 def switched_off_weight(context: GradingContext) -> float:
     """The largest weight, in the row of the last token of the given text, of the heads that are
     ablated; they still compute their weights."""
-    run, found = context.run, [0.0]
+    run, weights = context.run, [0.0]
     row = run.n_prompt - 1 - run.trace_start
-    for one in run.request.interventions:
-        if isinstance(one, Ablate) and one.stack == "decoder":
-            pattern = run.trace[one.site].pattern
-            found += [float(pattern[0, head, row].max()) for head in one.heads or ()]
-    return max(found)
+    for intervention in run.request.interventions:
+        if isinstance(intervention, Ablate) and intervention.stack == "decoder":
+            pattern = run.trace[intervention.site].pattern
+            weights += [float(pattern[0, head, row].max()) for head in intervention.heads or ()]
+    return max(weights)
 
 
 @measured(mark("the mean over the model's texts"))
 def over_texts(context: GradingContext, metric: str, unit: str) -> float:
     """A metric of a head, "5.0", averaged over the texts that come with the model."""
     heads = (context.models.model(context.run.model).heads or {}).get("heads", ())
-    found = [one for one in heads if f"{one['layer']}.{one['head']}" == unit]
-    if not found or metric not in found[0]["metrics"]:
+    matches = [each for each in heads if f"{each['layer']}.{each['head']}" == unit]
+    if not matches or metric not in matches[0]["metrics"]:
         raise not_measurable(metric)
-    return float(found[0]["metrics"][metric]["mean"])
+    return float(matches[0]["metrics"][metric]["mean"])
 
 
 @measured(mark("the entropy of the row, in bits,"))
@@ -352,8 +352,8 @@ def _metric(name: str) -> Function:
         run, stack, kind = context.run, place.stack, place.kind
         key = ("metrics", stack, kind)
         own = memoize_on_run(run, key, lambda: head_metrics(run, stack, kind)).heads
-        found = next(one for one in own if (one.layer, one.head) == (place.layer, head))
-        value = found.values.get(name, math.nan)
+        metrics = next(each for each in own if (each.layer, each.head) == (place.layer, head))
+        value = metrics.values.get(name, math.nan)
         if math.isnan(value):  # of a head that is switched off
             raise not_measurable(name)
         return value

@@ -159,10 +159,10 @@ class OutputCheck(Check):
 
     def _of_change(self, run: Run) -> Iterator[str]:
         """What is missing among the changes of the network, and what is too much."""
-        asked: list[Intervention] = []
+        wanted: list[Intervention] = []
         others: list[Intervention] = []
         for change in run.request.interventions:
-            (asked if self._is_asked(change, run) else others).append(change)
+            (wanted if self._is_asked(change, run) else others).append(change)
         if not self.breaks and not self.alters:
             if others:
                 yield say(
@@ -170,21 +170,25 @@ class OutputCheck(Check):
                     what=say_list(map(str, others)),
                 )
             return
-        if not asked:
+        if not wanted:
             yield self._nothing_yet(others)
         if others:
             yield say(
                 "This is changed as well: {what}. Take it back.", what=say_list(map(str, others))
             )
-        heads = _heads_off(asked, run)
+        heads = _heads_off(wanted, run)
         head = {"head": (self.keeps or self.off).replace(".", "·")}
         if self.keeps and any(f"{layer}.{n}" == self.keeps for *_, layer, n in heads):
             yield say("Head {head} is switched off; it has to stay on.", **head)
         if self.off and not any(f"{layer}.{n}" == self.off for *_, layer, n in heads):
             yield say("Head {head} is not switched off yet.", **head)
-        cells = {cell for one in asked if isinstance(one, EditMask) for cell in one.forbid}
-        rows = [at for one in asked if isinstance(one, Patch) for at in one.positions]
-        forwards = [one for one in asked if isinstance(one, Ablate) and one.part != "z"]
+        cells = {
+            cell for change in wanted if isinstance(change, EditMask) for cell in change.forbid
+        }
+        rows = [at for change in wanted if isinstance(change, Patch) for at in change.positions]
+        forwards = [
+            change for change in wanted if isinstance(change, Ablate) and change.part != "z"
+        ]
         for sentence, most, n in (
             (mark("Heads switched off: {n}; at most {most} allowed."), self.most_heads, len(heads)),
             (mark("Feed-forwards switched off: {n}; at most {most} allowed."), self.most_forwards,
@@ -393,10 +397,10 @@ def intact_text(model: Any, run: Run) -> str:
 def _next_words(context: GradingContext) -> Mapping[str, str]:
     """The likeliest next token of the whole network ("intact") and of the changed one ("now")."""
     run = context.run
-    found = context.models.ask(next_token, run, position=run.n_prompt, n_kept=1)
+    logits = context.models.ask(next_token, run, position=run.n_prompt, n_kept=1)
     text_of = context.models.model(run.model).tokenizer.text
-    intact, now = (int(values.argmax()) for values in (found.intact, found.intervened))
-    return {"intact": text_of(found.ids[intact]).strip(), "now": text_of(found.ids[now]).strip()}
+    intact, now = (int(values.argmax()) for values in (logits.intact, logits.intervened))
+    return {"intact": text_of(logits.ids[intact]).strip(), "now": text_of(logits.ids[now]).strip()}
 
 
 def _are_names(words: Iterable[str]) -> bool:
@@ -404,8 +408,8 @@ def _are_names(words: Iterable[str]) -> bool:
 
 
 def _measured(context: GradingContext, number: Mapping[str, Any]) -> float:
-    given = {name: value for name, value in number.items() if name not in (*COMPARED, "of")}
-    return of(context, number["of"], given)
+    arguments = {name: value for name, value in number.items() if name not in (*COMPARED, "of")}
+    return of(context, number["of"], arguments)
 
 
 def _out_of_bounds(context: GradingContext, number: Mapping[str, Any]) -> Iterator[str]:
@@ -422,10 +426,10 @@ def _out_of_bounds(context: GradingContext, number: Mapping[str, Any]) -> Iterat
 def _heads_off(changes: Sequence[Intervention], run: Run) -> set[tuple[str, str, int, int]]:
     """The heads that are switched off: stack, kind, layer, head."""
     return {
-        (one.stack, one.kind, one.layer, head)
-        for one in changes
-        if isinstance(one, Ablate) and one.part == "z" and one.positions is None
-        for head in (range(run.config.n_heads) if one.heads is None else one.heads)
+        (change.stack, change.kind, change.layer, head)
+        for change in changes
+        if isinstance(change, Ablate) and change.part == "z" and change.positions is None
+        for head in (range(run.config.n_heads) if change.heads is None else change.heads)
     }
 
 

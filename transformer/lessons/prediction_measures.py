@@ -160,9 +160,9 @@ def kept(context: GradingContext, token: int) -> float:
 @measured(mark("the surprisal, in bits,"))
 def surprisal(context: GradingContext, token: int) -> float:
     """-log2 of the token's own probability, as the network gave it before it read the token."""
-    found = context.models.with_lens(context.run).surprisal or ()
+    surprisals = context.models.with_lens(context.run).surprisal or ()
     first = context.run.trace_start
-    value = found[place_in_text(token, first, len(found)) - first]
+    value = surprisals[place_in_text(token, first, len(surprisals)) - first]
     return 0.0 if value is None else float(value)
 
 
@@ -171,8 +171,8 @@ def mean_surprisal(context: GradingContext) -> float:
     """Bits per token of the given text."""
     run = context.run
     n_given = max(0, run.n_prompt - run.trace_start)
-    found = (context.models.with_lens(run).surprisal or ())[:n_given]
-    values = [one for one in found if one is not None]
+    surprisals = (context.models.with_lens(run).surprisal or ())[:n_given]
+    values = [bits for bits in surprisals if bits is not None]
     if not values:
         raise not_measurable("surprisal")
     return sum(values) / len(values)
@@ -223,12 +223,12 @@ def moved(context: GradingContext, other: str, without: str) -> float:
 
 def hidden_in(model: Model, run: Run, other: str, without: str) -> Tensor:
     """Log probabilities (V,) at the first [MASK] of a text, see `moved`."""
-    found = model.trace(other, [Break(without)] if without else [])
-    assert isinstance(found, Run)
+    traced = model.trace(other, [Break(without)] if without else [])
+    assert isinstance(traced, Run)
     mask = model.tokenizer.mask_id
-    if mask is None or mask not in found.ids:
+    if mask is None or mask not in traced.ids:
         raise not_measurable("[MASK]")
-    return log_probabilities_at(model, found, found.ids.index(mask))
+    return log_probabilities_at(model, traced, traced.ids.index(mask))
 
 
 # ---- layers ----
@@ -255,10 +255,10 @@ def equal_layers(context: GradingContext, token: int, other: str) -> float:
 
 def layers_alike(model: Model, run: Run, token: int, other: str) -> int:
     """How many layers leave the two streams equal."""
-    found = model.trace(other, run.request.interventions)
-    assert isinstance(found, Run)
+    traced = model.trace(other, run.request.interventions)
+    assert isinstance(traced, Run)
     stack = model.network.last_stack.name
-    here, there = streams_of(model, run, stack), streams_of(model, found, stack)
+    here, there = streams_of(model, run, stack), streams_of(model, traced, stack)
     row = token - run.trace_start
     differ = [
         float((a[0, row] - b[0, -1]).norm() / b[0, -1].norm()) > EQUAL
@@ -289,13 +289,13 @@ def contribution(context: GradingContext, site: str, head: int, token: int) -> f
 @measured(mark("the least that a head adds to the token's logit"))
 def least_added(context: GradingContext, token: int) -> float:
     """The contribution of the most negative head."""
-    return float(min(one.min() for one in _contribution(context, token).heads.values()))
+    return float(min(heads.min() for heads in _contribution(context, token).heads.values()))
 
 
 @measured(mark("what all heads add to the token's logit"))
 def heads_add(context: GradingContext, token: int) -> float:
     """The sum of all heads' contributions."""
-    return float(sum(one.sum() for one in _contribution(context, token).heads.values()))
+    return float(sum(heads.sum() for heads in _contribution(context, token).heads.values()))
 
 
 @measured(mark("what all feed-forwards add to the token's logit"))
@@ -316,18 +316,18 @@ def importance(context: GradingContext, site: str, head: int, token: int) -> flo
     """|change| of the next token's log probability if the head is ablated, in nats."""
     at = Site.parse(site)
     record_of(context, site, head)
-    found = context.models.ask(head_importance, context.run, position=token + 1, by="zero")
-    return abs(float(found.change[at.stack, at.kind][at.layer, head]))
+    effects = context.models.ask(head_importance, context.run, position=token + 1, by="zero")
+    return abs(float(effects.change[at.stack, at.kind][at.layer, head]))
 
 
 @measured(mark("what this head adds to the lead over the runner-up"))
 def lead_added(context: GradingContext, unit: str, token: int) -> float:
     """The direct effect of a head, "5.0": on the next token's logit less the runner-up's."""
     site, head = _unit(context, unit)
-    asked = context.models.ask
-    target, minus = asked(leading, context.run, position=token + 1)
-    found = asked(logit_contribution, context.run, position=token + 1, target=target, minus=minus)
-    return float(found.heads["self"][site.layer, head])
+    ask = context.models.ask
+    target, minus = ask(leading, context.run, position=token + 1)
+    parts = ask(logit_contribution, context.run, position=token + 1, target=target, minus=minus)
+    return float(parts.heads["self"][site.layer, head])
 
 
 @measured(mark("what the lead over the runner-up loses without this head"))
@@ -351,7 +351,7 @@ def leading(model: Model, run: Run, position: int) -> tuple[int, int]:
     network."""
     logits = TextBefore.of(model, run, position).logits([unchanged])[0]
     first = token_asked(run, position, logits)
-    return first, next(one for one in logits.topk(2).indices.tolist() if one != first)
+    return first, next(token for token in logits.topk(2).indices.tolist() if token != first)
 
 
 @torch.no_grad()
@@ -360,7 +360,7 @@ def lead_change(model: Model, run: Run, position: int, head: tuple[Site, int], b
     first, second = leading(model, run, position)
     text = TextBefore.of(model, run, position)
     hooks = [unchanged], [ablated_one_by_one(run.config, [head], by)]
-    intact, ablated = (text.logits(one)[0] for one in hooks)
+    intact, ablated = (text.logits(hook)[0] for hook in hooks)
     return float((intact[first] - intact[second]) - (ablated[first] - ablated[second]))
 
 
@@ -372,8 +372,8 @@ def _contribution(context: GradingContext, token: int) -> LogitContribution:
 def _after(context: GradingContext, token: int) -> Tensor:
     """Log probabilities (V,) of what follows a token, or for an encoder of the token itself."""
     position = _predicted(context, token)
-    found: Tensor = context.models.ask(log_probabilities_at, context.run, position=position)
-    return found
+    logs: Tensor = context.models.ask(log_probabilities_at, context.run, position=position)
+    return logs
 
 
 def _predicted(context: GradingContext, token: int) -> int:

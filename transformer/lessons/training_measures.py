@@ -42,8 +42,8 @@ def recorded_tokens(context: GradingContext, task: str) -> float:
 @measured(mark("the number of right answers in a hundred"))
 def recorded_right(context: GradingContext, task: str, step: int) -> float:
     """Right answers to a hundred held-out questions, by a bundled recording after a step."""
-    found = _recording(task).measured_by(step)
-    return 0.0 if found is None else 100 * found.accuracy
+    measurement = _recording(task).measured_by(step)
+    return 0.0 if measurement is None else 100 * measurement.accuracy
 
 
 @measured(mark("the share of answers with this letter right"))
@@ -61,8 +61,8 @@ def recorded_probability(context: GradingContext, task: str, step: int, letters:
     next letter, or to all letters of the "text"."""
     check_choice("letters", letters, ("text", "right"))
     record = _recording(task)
-    found = letter_probabilities(record.model(step).network, record.plan.exercise)
-    return found[letters == "right"]
+    probabilities = letter_probabilities(record.model(step).network, record.plan.exercise)
+    return probabilities[letters == "right"]
 
 
 @measured(mark("the mean weight on the letter to be written next"))
@@ -79,7 +79,7 @@ def recorded_without(context: GradingContext, task: str, unit: str) -> float:
     """Right answers to a hundred held-out questions, by a recording's last network without a head,
     "1.3", or without several, "0.0 0.1"."""
     record = _recording(task)
-    model, units = record.model(), [one.split(".") for one in unit.split()]
+    model, units = record.model(), [each.split(".") for each in unit.split()]
     off = [Ablate("decoder", int(layer), [int(head)]) for layer, head in units]
     return float(n_right(model.network, record.plan.exercise, hooks_of(off, model.config)))
 
@@ -88,7 +88,7 @@ def recorded_without(context: GradingContext, task: str, unit: str) -> float:
 def story_loss(context: GradingContext, step: int) -> float:
     """Validation loss, in nats per token, of a recorded training run by the recipe `stories`; its
     steps and texts are in recorded_runs/stories.json."""
-    losses = {one["step"]: one["nats"] for one in json.loads(STORIES.read_text("utf-8"))}
+    losses = {row["step"]: row["nats"] for row in json.loads(STORIES.read_text("utf-8"))}
     check_choice("step", step, losses)
     return float(losses[step])
 

@@ -61,15 +61,15 @@ class Catalogue:
 
     def one(self, sentence: str) -> str:
         """The sentence in this language; without an entry, itself."""
-        found = self.messages.get(sentence, sentence)
-        return found if isinstance(found, str) else found[0]
+        translation = self.messages.get(sentence, sentence)
+        return translation if isinstance(translation, str) else translation[0]
 
     def form(self, one: str, many: str, n: int) -> str:
         """The plural form for n things."""
-        found = self.messages.get(one)
-        if not isinstance(found, list) or not self.forms:
+        forms = self.messages.get(one)
+        if not isinstance(forms, list) or not self.forms:
             return one if n == 1 else many
-        return found[int(self.forms[n if n < 100 else 100 + n % 100])]
+        return forms[int(self.forms[n if n < 100 else 100 + n % 100])]
 
     def number(self, text: str) -> str:
         """Rewrite a number in English notation with this language's signs."""
@@ -95,7 +95,7 @@ def add_catalogues(folder: Path) -> None:
 
 def files_of(language: str) -> list[Path]:
     """The existing LANGUAGE.po files; the first, the project's, overrides the others."""
-    return [path for one in (FOLDER, *_MORE) if (path := one / f"{language}.po").is_file()]
+    return [path for folder in (FOLDER, *_MORE) if (path := folder / f"{language}.po").is_file()]
 
 
 @cache
@@ -109,8 +109,8 @@ def catalogue(language: str) -> Catalogue:
     for path in reversed(files_of(language)):
         read = read_catalog(path)
         for message in read:
-            given = message.string or ""
-            texts = [given] if isinstance(given, str) else list(given)
+            string = message.string or ""
+            texts = [string] if isinstance(string, str) else list(string)
             if message.id and all(texts) and not message.fuzzy:
                 key = message.id if isinstance(message.id, str) else message.id[0]
                 messages[key] = texts[0] if isinstance(message.id, str) else texts
@@ -128,7 +128,7 @@ def language_names(language: str) -> tuple[str, str]:
     """HTML's tag of a language, and its name in the language itself."""
     tag, locale = TAGS.get(language, language), locale_of(language)
     of = (f"{locale.language}_{locale.script}", locale.language)
-    name = next((locale.languages[one] for one in of if one in locale.languages), tag)
+    name = next((locale.languages[code] for code in of if code in locale.languages), tag)
     return tag, name[:1].upper() + name[1:]
 
 
@@ -195,8 +195,8 @@ def say(sentence: str, /, **values: object) -> str:
 @_later
 def say_n(one: str, many: str, n: int, /, **values: object) -> str:
     """The sentence for n things; {n} is the number. Languages have one to three forms."""
-    known = catalogue(_LANGUAGE.get())
-    return filled(known.form(one, many, n), {"n": numeral(n)} | values)
+    words = catalogue(_LANGUAGE.get())
+    return filled(words.form(one, many, n), {"n": numeral(n)} | values)
 
 
 _LISTS = {",": mark("{before}, {part}"), ";": mark("{before}; {part}")}
@@ -230,15 +230,15 @@ def _number(text: str) -> str:
 @_later
 def signs() -> str:
     """This language's decimal and group signs, as Plotly's `separators`."""
-    known = catalogue(_LANGUAGE.get())
-    return known.decimal + known.group
+    words = catalogue(_LANGUAGE.get())
+    return words.decimal + words.group
 
 
 def filled(sentence: str, values: dict[str, object]) -> str:
     """The sentence with its placeholders' values; a placeholder without a value stays."""
     if not values:
         return sentence
-    return HOLE.sub(lambda found: str(values.get(found[1], found[0])), sentence)
+    return HOLE.sub(lambda match: str(values.get(match[1], match[0])), sentence)
 
 
 @_later
@@ -270,14 +270,14 @@ def speaking(name: str) -> Iterator[None]:
 
 def negotiate_language(accepted: str) -> str:
     """The available language that an Accept-Language header prefers."""
-    known, best, found = languages(), 0.0, ENGLISH
+    offered, best, chosen = languages(), 0.0, ENGLISH
     for part in accepted[:200].split(","):
         name, _, weight = part.strip().lower().partition(";q=")
         try:
             preference = float(weight or 1)
         except ValueError:
             continue
-        near = name if name in known else name.partition("-")[0]
-        if near in known and preference > best:
-            best, found = preference, near
-    return found
+        near = name if name in offered else name.partition("-")[0]
+        if near in offered and preference > best:
+            best, chosen = preference, near
+    return chosen

@@ -22,9 +22,9 @@ def main() -> None:
         for path in paths:
             path.write_text(updated(path), encoding="utf-8")
     else:
-        found = [f"{path.name}: {problem}" for path in paths for problem in problems(path)]
-        print("\n".join(found) or f"{len(paths)} catalogues, nothing missing")
-        sys.exit(bool(found))
+        faults = [f"{path.name}: {problem}" for path in paths for problem in problems(path)]
+        print("\n".join(faults) or f"{len(paths)} catalogues, nothing missing")
+        sys.exit(bool(faults))
 
 
 if __name__ == "__main__":

@@ -60,31 +60,33 @@ def sentences(path: Path) -> Iterator[str | tuple[str, ...]]:
 @cache
 def script_sentences() -> set[str]:
     """The sentences that the page's scripts may say: their own, and all marked ones."""
-    found: list[str | tuple[str, ...]] = []
+    every: list[str | tuple[str, ...]] = []
     for path in sources():
         if path.suffix == ".py":
-            found += _of_python(path.read_text(encoding="utf-8"), ("mark",))
+            every += _of_python(path.read_text(encoding="utf-8"), ("mark",))
         elif path.suffix != ".html":
-            found += sentences(path)
-    return {one if isinstance(one, str) else one[0] for one in found}
+            every += sentences(path)
+    return {sentence if isinstance(sentence, str) else sentence[0] for sentence in every}
 
 
 def _of_python(text: str, saying: Container[str] = SAYING) -> Iterator[str | tuple[str, ...]]:
     for node in ast.walk(ast.parse(text)):
         name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
         if isinstance(node, ast.Call) and name in saying:
-            given = node.args[SAYING[name]]
-            said = [str(one.value) for one in given if isinstance(one, ast.Constant)]
-            if said and len(said) == len(given):
+            arguments = node.args[SAYING[name]]
+            said = [
+                str(argument.value) for argument in arguments if isinstance(argument, ast.Constant)
+            ]
+            if said and len(said) == len(arguments):
                 yield said[0] if len(said) == 1 else tuple(said)
 
 
 def _of_tables(text: str) -> Iterator[str]:
     """Words in the network's tables that the page shows."""
     for node in ast.walk(ast.parse(text)):
-        for given in node.keywords if isinstance(node, ast.Call) else ():
-            if given.arg in _WORDS and isinstance(given.value, ast.Constant):
-                words = str(given.value.value)
+        for keyword in node.keywords if isinstance(node, ast.Call) else ():
+            if keyword.arg in _WORDS and isinstance(keyword.value, ast.Constant):
+                words = str(keyword.value.value)
                 if re.search("[a-z]{2}", words):  # ReLU is a name
                     yield words
 
@@ -127,10 +129,10 @@ FIXED = re.compile(r"</?[a-zA-Z][^>]*>|&[a-z]+;|%\{[^}]*\}|`[^`]*`")
 
 def updated(path: Path) -> str:
     """A LANGUAGE.po with exactly the sentences of the sources; new ones lack a translation."""
-    catalog, found, scripts = read_catalog(path), Catalog(), script_sentences()
-    for first, one in _all().items():
-        found.add(one, auto_comments=[OF_SCRIPTS] if first in scripts else ())
-    catalog.update(found, no_fuzzy_matching=True)
+    catalog, fresh, scripts = read_catalog(path), Catalog(), script_sentences()
+    for first, sentence in _all().items():
+        fresh.add(sentence, auto_comments=[OF_SCRIPTS] if first in scripts else ())
+    catalog.update(fresh, no_fuzzy_matching=True)
     for message in catalog if path.stem == "fr" else ():
         texts = [_FRENCH_SPACE.sub("\u202f", text) for text in _texts(message)]
         message.string = texts[0] if isinstance(message.id, str) else tuple(texts)
@@ -143,20 +145,20 @@ def problems(path: Path) -> Iterator[str]:
     """Faults of a LANGUAGE.po: missing, obsolete and wrongly translated sentences; and terms of
     the language's glossary whose English has changed since."""
     catalog = read_catalog(path)
-    found = {_key(message): message for message in catalog if message.id}
+    messages = {_key(message): message for message in catalog if message.id}
     wanted, scripts = _all(), script_sentences()
-    yield from (f"missing: {key}" for key in sorted(wanted.keys() - found.keys()))
-    yield from (f"obsolete: {key}" for key in sorted(found.keys() - wanted.keys()))
+    yield from (f"missing: {key}" for key in sorted(wanted.keys() - messages.keys()))
+    yield from (f"obsolete: {key}" for key in sorted(messages.keys() - wanted.keys()))
     yield from (f"behind the English: {late}" for late in late_terms(path.stem))
     number = Catalog(locale=locale_of(path.stem)).num_plurals
     if catalog.num_plurals != number:
         yield f"{catalog.num_plurals} plural forms, not {number}"
-    for key in sorted(wanted.keys() & found.keys()):
+    for key in sorted(wanted.keys() & messages.keys()):
         english = wanted[key]
         forms = (english,) if isinstance(english, str) else english
-        if (key in scripts) != (OF_SCRIPTS in found[key].auto_comments):
+        if (key in scripts) != (OF_SCRIPTS in messages[key].auto_comments):
             yield f'the comment "{OF_SCRIPTS}" is missing or wrong: {key}'
-        yield from (f"{fault}: {key}" for fault in _faults(forms, found[key]))
+        yield from (f"{fault}: {key}" for fault in _faults(forms, messages[key]))
 
 
 def _faults(english: tuple[str, ...], message: Message) -> Iterator[str]:
@@ -168,18 +170,18 @@ def _faults(english: tuple[str, ...], message: Message) -> Iterator[str]:
     else:
         counted = {"n"} if len(english) > 1 else set()
         holes = [set(HOLE.findall(text)) | counted for text in (*english, *texts)]
-        if any(found != holes[-1] for found in holes):
+        if any(each != holes[-1] for each in holes):
             yield "other placeholders"
         fixed = [Counter(FIXED.findall(text)) for text in (*english, *texts)]
-        if any(found != fixed[0] for found in fixed):
+        if any(each != fixed[0] for each in fixed):
             yield "other tags, entities or code"
 
 
 @cache
 def _all() -> dict[str, str | tuple[str, ...]]:
     """Every sentence, by its singular."""
-    found = (sentence for path in sources() for sentence in sentences(path))
-    return {one if isinstance(one, str) else one[0]: one for one in found}
+    every = (sentence for path in sources() for sentence in sentences(path))
+    return {sentence if isinstance(sentence, str) else sentence[0]: sentence for sentence in every}
 
 
 def _key(message: Message) -> str:
@@ -187,5 +189,5 @@ def _key(message: Message) -> str:
 
 
 def _texts(message: Message) -> list[str]:
-    given = message.string or ""
-    return [given] if isinstance(given, str) else list(given)
+    string = message.string or ""
+    return [string] if isinstance(string, str) else list(string)

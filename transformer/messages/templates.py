@@ -55,11 +55,11 @@ def html_sentences(text: str) -> Iterator[str]:
 
 def translate_html(text: str, language: str) -> str:
     """A template in another language; sentences missing from the catalogue stay English."""
-    known = catalogue(language).messages
+    translations = catalogue(language).messages
 
     def part_of(part: re.Match[str]) -> str:
-        found = known.get(_SPACE.sub(" ", part[3] or ""))
-        return f"{part[2]}{found}{part[4]}" if isinstance(found, str) else part[0]
+        translation = translations.get(_SPACE.sub(" ", part[3] or ""))
+        return f"{part[2]}{translation}{part[4]}" if isinstance(translation, str) else part[0]
 
     return _PART.sub(part_of, text)
 
@@ -78,14 +78,14 @@ def json_in_script(content: object) -> str:
 def script_catalogue(language: str, sentences: Set[str]) -> dict[str, Any]:
     """A language as messages.js takes it: how it writes numbers, and its translations of these
     sentences, where it has any."""
-    known = catalogue(language)
+    words = catalogue(language)
     return {
-        "forms": known.forms,
-        "decimal": known.decimal,
-        "group": known.group,
-        "group_from": known.group_from,
+        "forms": words.forms,
+        "decimal": words.decimal,
+        "group": words.group,
+        "group_from": words.group_from,
         "messages": {
-            key: known.messages[key] for key in sorted(sentences) if key in known.messages
+            key: words.messages[key] for key in sorted(sentences) if key in words.messages
         },
     }
 

@@ -95,10 +95,10 @@ def read_npz(
             values = json.loads(bytes(_unpacked(packed, [name])[name]))
             check_schema(values, schema)
             kinds = {f"{site}/": IN_NPZ for site in values["sites"]} | OTHER_ARRAYS
-            known = {start + field for start, fields in kinds.items() for field in fields}
-            known |= {*others}
+            expected = {start + field for start, fields in kinds.items() for field in fields}
+            expected |= {*others}
             names = [name.removesuffix(".npy") for name in packed.namelist()]
-            return values, _tensors(_unpacked(packed, [name for name in names if name in known]))
+            return values, _tensors(_unpacked(packed, [name for name in names if name in expected]))
     except _BROKEN as error:
         raise ValueError(f"this file holds no {name} of the format {schema}: {error}") from error
 

@@ -38,7 +38,9 @@ class Drawable:
         """
         from transformer.views.registry import PICTURES
 
-        figures = {name: one.figure for name, one in PICTURES.items() if one.figure is not None}
+        figures = {
+            name: picture.figure for name, picture in PICTURES.items() if picture.figure is not None
+        }
         check_choice("view", view, tuple(figures))
         figure = figures[view]
         try:

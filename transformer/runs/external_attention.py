@@ -117,16 +117,17 @@ class _Kind:
         return (order.tril() if self.causal else order) & real[:, None, None]
 
 
-def _stacked(given: Any, what: str) -> Tensor:
+def _stacked(arrays: Any, what: str) -> Tensor:
     """Weights as (L, B, H, Tq, Tk) float32; raises ValueError for anything else."""
-    if isinstance(given, np.ndarray | Tensor):
-        layers: Any = given
-    elif isinstance(given, Mapping) or not isinstance(given, Iterable):
+    if isinstance(arrays, np.ndarray | Tensor):
+        layers: Any = arrays
+    elif isinstance(arrays, Mapping) or not isinstance(arrays, Iterable):
         raise ValueError(
-            f"the {what} must be arrays, as the attentions of an output; got {type(given).__name__}"
+            f"the {what} must be arrays, as the attentions of an output; "
+            f"got {type(arrays).__name__}"
         )
     else:
-        layers = _joined(list(given), what)
+        layers = _joined(list(arrays), what)
     if len(layers) == 0 or any(layer is None for layer in layers):
         raise ValueError(
             f"the {what} has no weights at some layer; of Hugging Face's transformers, "
@@ -161,17 +162,17 @@ def _stacked(given: Any, what: str) -> Tensor:
     return weights
 
 
-def _joined(given: list[Any], what: str) -> list[Any]:
+def _joined(weights: list[Any], what: str) -> list[Any]:
     """The layers' weights; those of `generate`, layers at each step, joined to whole maps."""
-    if not given or not all(isinstance(step, list | tuple) for step in given):
-        return given
-    if any(len(step) == 0 or any(layer is None for layer in step) for step in given):
+    if not weights or not all(isinstance(step, list | tuple) for step in weights):
+        return weights
+    if any(len(step) == 0 or any(layer is None for layer in step) for step in weights):
         return [None]
-    if any(not isinstance(layer, np.ndarray | Tensor) or layer.ndim != 4 for layer in given[0]):
-        return given  # layers as lists
-    steps = [[_tensor(layer) for layer in step] for step in given]
+    if any(not isinstance(layer, np.ndarray | Tensor) or layer.ndim != 4 for layer in weights[0]):
+        return weights  # layers as lists
+    steps = [[_tensor(layer) for layer in step] for step in weights]
     joined = [_whole_map(list(parts)) for parts in zip(*steps, strict=False)]
-    if len({len(step) for step in steps}) > 1 or any(found is None for found in joined):
+    if len({len(step) for step in steps}) > 1 or any(layer is None for layer in joined):
         raise ValueError(
             f"the {what} of generate can be joined for one text without beams; needed: "
             "its attentions, or those of one pass over the whole text"

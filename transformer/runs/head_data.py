@@ -100,8 +100,8 @@ def head_view(run: Run | Batch, site: SiteLike, head: Head, row: int = 0) -> Hea
 def switched_off(run: Run | Batch, site: Site) -> tuple[int, ...]:
     """The ablated heads of an attention. Their weights, which the trace keeps, have no effect, so
     statements on what heads read leave them out."""
-    made = run.request.interventions
-    ablations = (one for one in made if isinstance(one, Ablate) and one.site == site)
+    interventions = run.request.interventions
+    ablations = (each for each in interventions if isinstance(each, Ablate) and each.site == site)
     everywhere = [a for a in ablations if a.positions is None and a.part != "mlp_out"]
     heads = range(run.config.n_heads)
     return tuple(
@@ -237,11 +237,11 @@ def head_csv(
     check_choice("stage", stage, STAGES)
     view = head_view(run, site, head, row)
     values = view.weights if stage == "weights" else view.scores
-    shown = np.ones_like(view.allowed) if stage == "scores" else view.allowed
+    visible = np.ones_like(view.allowed) if stage == "scores" else view.allowed
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(["query \\ key", *_names(view.key_labels)])
-    for name, numbers, drawn in zip(_names(view.query_labels), values, shown, strict=True):
+    for name, numbers, drawn in zip(_names(view.query_labels), values, visible, strict=True):
         cells = [str(number) if may else "" for number, may in zip(numbers, drawn, strict=True)]
         writer.writerow([name, *cells])
     return text.getvalue()

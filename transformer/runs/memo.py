@@ -66,13 +66,13 @@ def memoize_on_run(item: Run | Batch, key: Hashable, make: Callable[[], T]) -> T
     """
     with _lock:
         memo = _memos.setdefault(item, _Memo())
-    if (found := memo.find(key)) is not None:
-        return found[0]
+    if (entry := memo.find(key)) is not None:
+        return entry[0]
     lock = memo.lock_of(key)
     locked = lock.acquire(timeout=WAIT_S)
     try:
-        if (found := memo.find(key)) is not None:
-            return found[0]
+        if (entry := memo.find(key)) is not None:
+            return entry[0]
         value = make()
         memo.keep(key, value, bytes_of(value, known=item))
         return value

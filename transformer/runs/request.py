@@ -248,10 +248,10 @@ def request_from_dict(values: Mapping[str, Any]) -> Request:
 
     Raises ValueError for a wrong value, and one that lists the settings for an unknown one.
     """
-    known = [field.name for field in fields(Request) if field.name != "text"]
-    for name in values.keys() - {"text", *known}:
+    names = [field.name for field in fields(Request) if field.name != "text"]
+    for name in values.keys() - {"text", *names}:
         ours = f"; here it is {THEIR_NAMES[name]}" if name in THEIR_NAMES else ""
-        raise ValueError(f"unknown setting {shortened(name)}{ours}; allowed: {known}")
+        raise ValueError(f"unknown setting {shortened(name)}{ours}; allowed: {names}")
     return Request(**values)
 
 

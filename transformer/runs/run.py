@@ -107,10 +107,10 @@ class Run(DrawableRun):
     def __repr__(self) -> str:
         """One line."""
         text, n = self.request.text, len(self.ids)
-        shown = text if len(text) <= REPR_CHARACTERS else f"{text[:REPR_CHARACTERS]}…"
+        excerpt = text if len(text) <= REPR_CHARACTERS else f"{text[:REPR_CHARACTERS]}…"
         config = self.config
         return (
-            f"<Run of {self.model!r}: {shown!r}, {n} tokens, {n - self.n_prompt} "
+            f"<Run of {self.model!r}: {excerpt!r}, {n} tokens, {n - self.n_prompt} "
             f"of them new ({self.stopped}); {config.n_layers} layers x {config.n_heads} heads>"
         )
 
@@ -185,8 +185,8 @@ class Run(DrawableRun):
         """
         arrays = self.arrays(archive.IN_JSON if attention else ())
         left_out = ("embed/", "pos_embed/", "residual/", "ids", "source_ids")
-        shown = {name: x for name, x in arrays.items() if not name.startswith(left_out)}
-        return archive.to_json(self.values(), shown)
+        rest = {name: x for name, x in arrays.items() if not name.startswith(left_out)}
+        return archive.to_json(self.values(), rest)
 
     def to_npz(self, place: PathOrFile) -> None:
         """The run as a compressed NPZ. Raises OSError if it cannot be written."""

@@ -277,8 +277,8 @@ class Search:
         """As plain JSON values, each hypothesis with its text."""
         return {
             "hypotheses": [
-                asdict(found) | {"text": text}
-                for found, text in zip(self.hypotheses, self.texts, strict=True)
+                asdict(hypothesis) | {"text": text}
+                for hypothesis, text in zip(self.hypotheses, self.texts, strict=True)
             ],
             "tree": [[asdict(node) for node in nodes] for nodes in self.tree],
         }

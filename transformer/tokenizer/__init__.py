@@ -101,11 +101,11 @@ class Tokenizer:
     def of_characters(cls, texts: Iterable[str]) -> Tokenizer:
         """One token for each distinct character of the texts, in Unicode order."""
         names = [*SPECIALS, *sorted(set().union(*texts))]
-        found = BPETokenizer(models.WordLevel({name: at for at, name in enumerate(names)}))
-        found.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
-        found.decoder = decoders.Fuse()
-        found.add_special_tokens(list(SPECIALS))
-        return cls(found)
+        bpe = BPETokenizer(models.WordLevel({name: at for at, name in enumerate(names)}))
+        bpe.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+        bpe.decoder = decoders.Fuse()
+        bpe.add_special_tokens(list(SPECIALS))
+        return cls(bpe)
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
@@ -118,12 +118,12 @@ class Tokenizer:
         except BaseException as error:  # a bare Exception, or a Rust panic
             raise ValueError(f"{path} is not a readable tokenizer file: {error}") from error
         try:
-            found = cls(bpe)
+            tokenizer = cls(bpe)
             content = json.loads(bpe.to_str())
-            _check_plain(content, in_bytes=not found._known)
+            _check_plain(content, in_bytes=not tokenizer._known)
             check_cost(bpe, content)
-            found._check_texts()
-            return found
+            tokenizer._check_texts()
+            return tokenizer
         except ValueError as error:
             raise ValueError(f"{path} is not a tokenizer of this project: {error}") from error
 
@@ -180,7 +180,7 @@ class Tokenizer:
         if not isinstance(text, str):
             check_texts(text)
             pairs = [None] * len(text) if text_pair is None else text_pair
-            rows = [self(one, other) for one, other in zip(text, pairs, strict=True)]
+            rows = [self(first, other) for first, other in zip(text, pairs, strict=True)]
             return {name: [row[name] for row in rows] for name in rows[0]}
         check_text(text)
         types: dict[str, Any] = {}
@@ -289,7 +289,11 @@ class Tokenizer:
     def without_unknown(self, text: str) -> str:
         """A text without the characters that have no ids."""
         missing = self.unknown(text)
-        return "".join(one for one in text if one not in missing) if missing else text
+        return (
+            "".join(character for character in text if character not in missing)
+            if missing
+            else text
+        )
 
     def readable(self, text: str) -> str:
         """A text without its unknown characters; a known character if only space is left."""
@@ -301,7 +305,10 @@ class Tokenizer:
         """`encode` for many texts, on all cores."""
         for text in texts:
             self._check_characters(text)
-        return [found.ids for found in self._bpe.encode_batch_fast(texts, add_special_tokens=False)]
+        return [
+            encoding.ids
+            for encoding in self._bpe.encode_batch_fast(texts, add_special_tokens=False)
+        ]
 
     def to_bytes(self, ids: Iterable[int]) -> bytes:
         """The UTF-8 bytes of ids; none for special tokens."""
@@ -336,8 +343,8 @@ class Tokenizer:
 
     def labels(self, ids: Iterable[int]) -> list[str]:
         """`label` for each id, made once for all texts."""
-        known = self._shown
-        return [known[at] if at in known else known.setdefault(at, self.label(at)) for at in ids]
+        labels = self._shown
+        return [labels[at] if at in labels else labels.setdefault(at, self.label(at)) for at in ids]
 
     @cached_property
     def _shown(self) -> dict[int, str]:
@@ -398,15 +405,15 @@ def _check_plain(content: dict[str, Any], *, in_bytes: bool) -> None:
     wrong += ["dropout"] if model.get("dropout") else []
     *splits, last = before["pretokenizers"] if before["type"] == "Sequence" else [before]
     wrong += [
-        f"a pre_tokenizer of type {one['type']}"
-        for one, allowed in [*((split, "Split") for split in splits), (last, "ByteLevel")]
-        if in_bytes and one["type"] != allowed
+        f"a pre_tokenizer of type {step['type']}"
+        for step, allowed in [*((split, "Split") for split in splits), (last, "ByteLevel")]
+        if in_bytes and step["type"] != allowed
     ]
     wrong += ["add_prefix_space"] if last.get("add_prefix_space") else []
-    for one in content["added_tokens"]:
-        taken = [name for name in ("lstrip", "rstrip", "single_word") if one[name]]
+    for token in content["added_tokens"]:
+        taken = [name for name in ("lstrip", "rstrip", "single_word") if token[name]]
         if taken:
-            wrong.append(f"{', '.join(taken)} for the token {shortened(one['content'])}")
+            wrong.append(f"{', '.join(taken)} for the token {shortened(token['content'])}")
     if wrong:
         raise ValueError(f"it has {', '.join(wrong)}; needed: a plain byte-level BPE")
 
@@ -453,12 +460,12 @@ def _with_masks(tokenizer: Tokenizer, text: str) -> list[int]:
 def special_names(tokenizer: Tokenizer, text: str) -> list[str]:
     """The names of special tokens, of this tokenizer or usual ones, that a text contains; without
     the mask token's, at most MOST_NAMES, each once."""
-    known = (name for name in tokenizer.special_labels() if len(name) > 2 and name in text)
-    found = dict.fromkeys([*_USUAL.findall(text), *known])
+    specials = (name for name in tokenizer.special_labels() if len(name) > 2 and name in text)
+    names = dict.fromkeys([*_USUAL.findall(text), *specials])
     if tokenizer.mask_id is not None:
         for name in (HIDDEN, tokenizer.label(tokenizer.mask_id)):
-            found.pop(name, None)
-    return list(found)[:MOST_NAMES]
+            names.pop(name, None)
+    return list(names)[:MOST_NAMES]
 
 
 def around(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:

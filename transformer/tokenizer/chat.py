@@ -101,14 +101,18 @@ def read_template(folder: Path, settings: Mapping[str, Any]) -> ChatTemplate | N
     except (OSError, ValueError):
         source = settings.get("chat_template")
     if isinstance(source, list):  # several, by name
-        named = {one.get("name"): one.get("template") for one in source if isinstance(one, dict)}
+        named = {
+            template.get("name"): template.get("template")
+            for template in source
+            if isinstance(template, dict)
+        }
         source = named.get("default")
     if not isinstance(source, str):
         return None
-    known = {**(parts if isinstance(parts, dict) else {}), **settings}
+    tokens = {**(parts if isinstance(parts, dict) else {}), **settings}
     names = {
         name: str(value["content"] if isinstance(value, dict) else value)
-        for name, value in known.items()
+        for name, value in tokens.items()
         if name.endswith("_token") and (isinstance(value, str) or _is_token(value))
     }
     template = ChatTemplate(source, names)
@@ -154,11 +158,11 @@ def _environment() -> Any:
     def to_json(value: Any, ensure_ascii: bool = False, **options: Any) -> str:
         return json.dumps(value, ensure_ascii=ensure_ascii, **options)
 
-    made = ImmutableSandboxedEnvironment(
+    environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
     )
-    made.filters["tojson"] = to_json
-    made.globals["raise_exception"] = refuse
-    made.globals["namespace"] = Variables
-    made.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
-    return made
+    environment.filters["tojson"] = to_json
+    environment.globals["raise_exception"] = refuse
+    environment.globals["namespace"] = Variables
+    environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+    return environment

@@ -155,14 +155,14 @@ class TheirTokenizer(Tokenizer):
     def target(self, ids: Sequence[int]) -> list[int]:
         """A whole translation's ids: what a decoder predicts after `target_start`."""
         before, _ = self._frame
-        given = {*self.target_start, *self.languages.values()}
-        return [*(index for index in before if index not in given), *ids, self.end_id]
+        added = {*self.target_start, *self.languages.values()}
+        return [*(index for index in before if index not in added), *ids, self.end_id]
 
     def source(self, ids: Sequence[int]) -> list[int]:
         """A text's ids as an encoder reads them, with the special ones that the tokenizer adds."""
-        language, known = self.ids.source_language, self.languages.values()
+        language, codes = self.ids.source_language, self.languages.values()
         before, behind = (
-            [index if language is None or index not in known else language for index in part]
+            [index if language is None or index not in codes else language for index in part]
             for part in self._frame
         )
         return [*before, *ids, *behind]
@@ -171,7 +171,7 @@ class TheirTokenizer(Tokenizer):
 def settings_file(folder: Path) -> dict[str, Any]:
     """tokenizer_config.json; empty without a readable one."""
     try:
-        found = json.loads(text_of(folder / "tokenizer_config.json"))
+        settings = json.loads(text_of(folder / "tokenizer_config.json"))
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return settings if isinstance(settings, dict) else {}

@@ -89,12 +89,12 @@ class FastTokenizer(TheirTokenizer):
         n, joined = len(part := self.encode(text)), self._bpe.encode(text, text)
         ids, types = joined.ids, joined.type_ids
         starts = [at for at in range(len(ids)) if ids[at : at + n] == part]
-        one, two = starts[0], starts[-1]
+        a, b = starts[0], starts[-1]
         return (
-            [*ids[:one], *first, *ids[one + n : two], *second, *ids[two + n :]],
+            [*ids[:a], *first, *ids[a + n : b], *second, *ids[b + n :]],
             [
-                *types[:one], *[types[one]] * len(first), *types[one + n : two],
-                *[types[two]] * len(second), *types[two + n :],
+                *types[:a], *[types[a]] * len(first), *types[a + n : b],
+                *[types[b]] * len(second), *types[b + n :],
             ],
         )  # fmt: skip
 
@@ -203,12 +203,12 @@ def _names(bpe: BPETokenizer, content: dict[str, Any], vocab_size: int) -> list[
 def _specials(content: dict[str, Any], ids: SpecialIds, vocab_size: int) -> set[int]:
     """A start or an end that config.json names is none where it is a word like others, as padding
     0 or a start 1 often are in vocabularies that begin with "!": a text then has it."""
-    given = {ids.start, *ids.ends, ids.padding}
-    found = {
-        added["id"] for added in content["added_tokens"] if added["special"] or added["id"] in given
+    named = {ids.start, *ids.ends, ids.padding}
+    specials = {
+        added["id"] for added in content["added_tokens"] if added["special"] or added["id"] in named
     }
-    found |= set() if ids.mask is None else {ids.mask}
-    return {index for index in found if index < vocab_size}
+    specials |= set() if ids.mask is None else {ids.mask}
+    return {index for index in specials if index < vocab_size}
 
 
 def _mask(folder: Path, content: dict[str, Any], vocab_size: int) -> int | None:
@@ -216,7 +216,11 @@ def _mask(folder: Path, content: dict[str, Any], vocab_size: int) -> int | None:
     named = [
         _mask_name(folder / name) for name in ("tokenizer_config.json", "special_tokens_map.json")
     ]
-    added = {one["content"]: one["id"] for one in content["added_tokens"] if one["id"] < vocab_size}
+    added = {
+        token["content"]: token["id"]
+        for token in content["added_tokens"]
+        if token["id"] < vocab_size
+    }
     return next((added[name] for name in (*named, *MASKS) if name in added), None)
 
 
@@ -238,8 +242,8 @@ def read(folder: Path, ids: SpecialIds, vocab_size: int) -> TheirTokenizer:
         return MarianTokenizer(folder, ids, vocab_size)
     if settings_file(folder).get("tokenizer_class") == CLASS:
         return ByteTokenizer(folder, ids, vocab_size)
-    known = (folder / name for name in (*_FILES, *PIECE_FILES))
-    path = next((file for file in known if file.is_file()), None)
+    files = (folder / name for name in (*_FILES, *PIECE_FILES))
+    path = next((file for file in files if file.is_file()), None)
     if path is None:
         raise ValueError(
             f"{folder} holds no tokenizer.json; needed: one, or vocab.txt, or vocab.json and "

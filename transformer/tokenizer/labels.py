@@ -19,21 +19,21 @@ def show(raw: bytes) -> str:
     none can turn the direction of the page's text.
     """
     text = raw.decode("utf-8", errors="surrogateescape")
-    shown: list[str] = []
+    parts: list[str] = []
     broken: list[str] = []
     for character in text:
         if "\udc80" <= character <= "\udcff":
             broken.append(f"{ord(character) - 0xDC00:02X}")
             continue
-        _flush(broken, shown)
-        shown.append(_show_character(character, first=not shown))
-    _flush(broken, shown)
-    return "".join(shown)
+        _flush(broken, parts)
+        parts.append(_show_character(character, first=not parts))
+    _flush(broken, parts)
+    return "".join(parts)
 
 
-def _flush(broken: list[str], shown: list[str]) -> None:
+def _flush(broken: list[str], parts: list[str]) -> None:
     if broken:
-        shown.append(f"‹{' '.join(broken)}›")
+        parts.append(f"‹{' '.join(broken)}›")
         broken.clear()
 
 

@@ -61,8 +61,8 @@ class PieceTokenizer(TheirTokenizer):
         names += [added.get(at, "") for at in range(size, vocab_size)]
         raw += [b""] * (vocab_size - size)
         free = {at for at in range(size) if not raw[at]}
-        given = {ids.start, *ids.ends, *([] if ids.padding is None else [ids.padding])}
-        specials = {at for at in free | given | {*added} if at < vocab_size}
+        named = {ids.start, *ids.ends, *([] if ids.padding is None else [ids.padding])}
+        specials = {at for at in free | named | {*added} if at < vocab_size}
         for at in specials:
             raw[at] = b""
         super().__init__(ids, names, raw, specials)
@@ -138,13 +138,13 @@ class MarianTokenizer(TheirTokenizer):
         self._pieces = _pieces(folder / "source.spm")
         self._target_pieces = _pieces(folder / "target.spm")
         added = added_tokens(folder, settings_file(folder))
-        known = self._ids_of.values()
-        _check_special({at: token for at, token in added.items() if at not in known})
+        vocabulary = self._ids_of.values()
+        _check_special({at: token for at, token in added.items() if at not in vocabulary})
         names = [""] * vocab_size
         for name, index in self._ids_of.items():
             names[index] = name
-        given = {ids.start, *ids.ends, *([] if ids.padding is None else [ids.padding])}
-        specials = {*given, self._ids_of[_UNKNOWN]}
+        named = {ids.start, *ids.ends, *([] if ids.padding is None else [ids.padding])}
+        specials = {*named, self._ids_of[_UNKNOWN]}
         raw = [
             b"" if index in specials else name.replace(SPACE, " ").encode()
             for index, name in enumerate(names)
@@ -200,16 +200,16 @@ def _language_code(text: str) -> tuple[list[str], str]:
 
 def _vocabulary(path: Path, vocab_size: int) -> dict[str, int]:
     try:
-        found = json.loads(text_of(path))
-        good = isinstance(found, dict) and _UNKNOWN in found
-        good = good and all(isinstance(i, int) and 0 <= i < vocab_size for i in found.values())
+        ids = json.loads(text_of(path))
+        good = isinstance(ids, dict) and _UNKNOWN in ids
+        good = good and all(isinstance(i, int) and 0 <= i < vocab_size for i in ids.values())
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not readable JSON: {error}") from error
     if not good:
         raise ValueError(
             f"{path} must give each piece, {_UNKNOWN} among them, an id below {vocab_size}"
         )
-    return dict(found)
+    return dict(ids)
 
 
 def _pieces(path: Path) -> Any:

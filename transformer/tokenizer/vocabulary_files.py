@@ -47,17 +47,17 @@ def word_piece(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
     names = {key: _named(settings, key, name) for key, name in defaults.items()}
     check_file(folder / "vocab.txt")
     vocabulary = models.WordPiece.read_file(str(folder / "vocab.txt"))
-    made = BPETokenizer(models.WordPiece(vocabulary, unk_token=names["unk"]))
-    made.normalizer = normalizers.BertNormalizer(
+    tokenizer = BPETokenizer(models.WordPiece(vocabulary, unk_token=names["unk"]))
+    tokenizer.normalizer = normalizers.BertNormalizer(
         lowercase=settings.get("do_lower_case", True),
         strip_accents=settings.get("strip_accents"),
         handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
     )
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.decoder = decoders.WordPiece()
-    made.add_special_tokens([name for name in names.values() if name in vocabulary])
-    _frame(made, names["cls"], names["sep"], types=names["cls"] == _BERT_NAMES["cls"])
-    return made
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.add_special_tokens([name for name in names.values() if name in vocabulary])
+    _frame(tokenizer, names["cls"], names["sep"], types=names["cls"] == _BERT_NAMES["cls"])
+    return tokenizer
 
 
 def byte_level_bpe(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
@@ -68,32 +68,32 @@ def byte_level_bpe(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
     for file in files:
         check_file(file)
     vocabulary, merges = models.BPE.read_file(str(files[0]), str(files[1]))
-    made = BPETokenizer(models.BPE(vocabulary, merges))
+    tokenizer = BPETokenizer(models.BPE(vocabulary, merges))
     spaced = bool(settings.get("add_prefix_space"))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=spaced)
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=spaced)
     if kind in ("GPTNeoXTokenizer", "Qwen2Tokenizer"):
-        made.normalizer = normalizers.NFC()
+        tokenizer.normalizer = normalizers.NFC()
     if kind == "Qwen2Tokenizer":
         in_bytes = pre_tokenizers.ByteLevel(add_prefix_space=spaced, use_regex=False)
         words = pre_tokenizers.Split(Regex(_QWEN_WORDS), behavior="isolated")
-        made.pre_tokenizer = pre_tokenizers.Sequence([words, in_bytes])
-    made.decoder = decoders.ByteLevel()
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([words, in_bytes])
+    tokenizer.decoder = decoders.ByteLevel()
     specials = [name for name in _SPECIALS if name in vocabulary]
-    made.add_special_tokens(
+    tokenizer.add_special_tokens(
         [AddedToken(name, special=True, lstrip=name == "<mask>") for name in specials]
     )
     if kind in ("RobertaTokenizer", "BartTokenizer"):
-        _frame(made, "<s>", "</s>")
+        _frame(tokenizer, "<s>", "</s>")
     else:
         begin, end = (
             _named(settings, name, "<|endoftext|>") if settings.get(f"add_{name}_token") else None
             for name in ("bos", "eos")
         )
-        _frame(made, begin, end)
-    return made
+        _frame(tokenizer, begin, end)
+    return tokenizer
 
 
-def check_class(folder: Path, settings: dict[str, Any], known: Any) -> str:
+def check_class(folder: Path, settings: dict[str, Any], classes: Any) -> str:
     """transformers' name of the tokenizer: in its settings, in config.json, or by the family.
 
     Raises ValueError for one that is not known.
@@ -106,8 +106,8 @@ def check_class(folder: Path, settings: dict[str, Any], known: Any) -> str:
     kind = str(named).removesuffix("Fast")
     if kind in ("", "PreTrainedTokenizer", "TokenizersBackend"):
         kind = _DEFAULTS.get(str(config.get("model_type")), "")
-    if kind not in known:
-        names = [name for name in known if name]
+    if kind not in classes:
+        names = [name for name in classes if name]
         raise ValueError(
             f"its tokenizer_class is {shortened(kind)}; what is read: {names}; transformers "
             "writes a tokenizer.json: AutoTokenizer.from_pretrained(...).save_pretrained(...)"
@@ -121,34 +121,38 @@ def _named(settings: dict[str, Any], key: str, default: str) -> str:
     return str(name["content"] if isinstance(name, dict) else name)
 
 
-def _frame(made: BPETokenizer, begin: str | None, end: str | None, *, types: bool = False) -> None:
+def _frame(
+    tokenizer: BPETokenizer, begin: str | None, end: str | None, *, types: bool = False
+) -> None:
     """Put special tokens before and after a text, and between two: one of them where the second has
     another token type, else two."""
     names = [name for name in (begin, end) if name is not None]
     behind = "$B:1 {end}:1" if types else "{end} $B {end}"
     pair = f"{begin} $A {end} {behind.format(end=end)}" if begin and end else None
-    made.post_processor = processors.TemplateProcessing(
+    tokenizer.post_processor = processors.TemplateProcessing(
         single=" ".join(name for name in (begin, "$A", end) if name is not None),
         pair=pair,
-        special_tokens=[(name, made.token_to_id(name)) for name in dict.fromkeys(names)],
+        special_tokens=[(name, tokenizer.token_to_id(name)) for name in dict.fromkeys(names)],
     )
 
 
-def add_tokens(made: BPETokenizer, folder: Path, settings: dict[str, Any], vocab_size: int) -> None:
+def add_tokens(
+    tokenizer: BPETokenizer, folder: Path, settings: dict[str, Any], vocab_size: int
+) -> None:
     """Add the tokens of tokenizer_config.json, or of added_tokens.json in older folders, that a
     tokenizer does not have. Special ones beyond the network's vocabulary stay out.
 
     Raises ValueError for an id that leaves a gap.
     """
-    known = {token.content for token in made.get_added_tokens_decoder().values()}
+    contents = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
     for index, token in sorted(added_tokens(folder, settings).items()):
         name, special = token["content"], bool(token.get("special"))
-        if name in known or (special and index >= vocab_size):
+        if name in contents or (special and index >= vocab_size):
             continue
         flags = {key: x for key, x in token.items() if key in _FLAGS}
         added = AddedToken(name, special=special, **flags)
-        (made.add_special_tokens if special else made.add_tokens)([added])
-        if (got := made.token_to_id(name)) != index:
+        (tokenizer.add_special_tokens if special else tokenizer.add_tokens)([added])
+        if (got := tokenizer.token_to_id(name)) != index:
             raise ValueError(
                 f"its added token {shortened(name)} has the id {index}; needed: {got}, the next one"
             )
@@ -157,9 +161,9 @@ def add_tokens(made: BPETokenizer, folder: Path, settings: dict[str, Any], vocab
 def added_tokens(folder: Path, settings: dict[str, Any]) -> dict[int, dict[str, Any]]:
     """The added tokens that a folder's files name, by id. In added_tokens.json they have no flags:
     those that another file gives a role are special."""
-    given = settings.get("added_tokens_decoder")
-    if given is not None:
-        return {int(index): token for index, token in given.items()}
+    tokens = settings.get("added_tokens_decoder")
+    if tokens is not None:
+        return {int(index): token for index, token in tokens.items()}
     if not (older := folder / "added_tokens.json").is_file():
         return {}
     named = set(_special_names(settings))

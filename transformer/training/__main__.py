@@ -35,13 +35,13 @@ from transformer.training.tasks import TASKS
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 2 for a user's mistake, 130 after Ctrl-C."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     commands = {"evaluate": _evaluate, "memorised": _memorised}
     try:
-        if given and given[0] in commands:
-            commands[given[0]](given[1:])
+        if words and words[0] in commands:
+            commands[words[0]](words[1:])
         else:
-            _train(given)
+            _train(words)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -152,17 +152,17 @@ def _check_family(model: Model, options: argparse.Namespace) -> None:
 def _evaluate_hidden(model: Model, options: argparse.Namespace) -> None:
     documents, max_len = known_documents(model.tokenizer, options.data), model.config.max_len
     beside = [load(options.beside, options.device)] if options.beside else []
-    for number, one in enumerate((model, *beside)):
-        found = score_hidden(one, model.tokenizer, documents, max_len)
+    for number, each in enumerate((model, *beside)):
+        score = score_hidden(each, model.tokenizer, documents, max_len)
         if not number:
             print(
-                f"{model.name} on {options.data.name}: {found.documents:,} documents, "
-                f"{found.tokens:,} masked tokens, {found.seconds:.1f} s"
+                f"{model.name} on {options.data.name}: {score.documents:,} documents, "
+                f"{score.tokens:,} masked tokens, {score.seconds:.1f} s"
             )
-        sides = "both sides" if one.config.family == "encoder" else "the left alone"
+        sides = "both sides" if each.config.family == "encoder" else "the left alone"
         print(
-            f"{one.name}, from {sides}: {found.top_1:.2%} found, "
-            f"{found.loss:.4f} nats a masked token"
+            f"{each.name}, from {sides}: {score.top_1:.2%} found, "
+            f"{score.loss:.4f} nats a masked token"
         )
 
 

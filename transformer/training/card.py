@@ -25,10 +25,10 @@ def metadata_of(
     recipe: Recipe, config: ModelConfig, progress: Progress, counts: dict[str, Any]
 ) -> dict[str, Any]:
     """A checkpoint's metadata, without its scores. counts: `Task.counts`."""
-    told = recipe.to_dict()
+    values = recipe.to_dict()
     phase = {
         "recipe": recipe.name,
-        "settings": told["settings"],
+        "settings": values["settings"],
         "dropout": config.dropout,
         "steps": progress["step"],
         "tokens": progress["tokens"],
@@ -37,7 +37,7 @@ def metadata_of(
         "data": counts,
     }
     return {
-        "recipe": told,
+        "recipe": values,
         "source_text": recipe.data.get("source_text"),
         "seconds": phase["seconds"],
         "tokens": phase["tokens"],
@@ -51,8 +51,8 @@ def phases_of(model: Model | None) -> list[dict[str, Any]]:
     """The earlier training phases of a start model; for an older checkpoint, its name alone."""
     if model is None:
         return []
-    found: list[dict[str, Any]] = (model.metadata or {}).get("phases", [])
-    return found or [{"checkpoint": model.name}]
+    phases: list[dict[str, Any]] = (model.metadata or {}).get("phases", [])
+    return phases or [{"checkpoint": model.name}]
 
 
 def is_whole(metadata: dict[str, Any]) -> bool:
@@ -152,7 +152,9 @@ def _phase(phase: dict[str, Any]) -> str:
     if "checkpoint" in phase:
         return f"What made the checkpoint `{phase['checkpoint']}`, which does not say."
     settings, sessions = phase["settings"], phase["sessions"]
-    ran_on = dict.fromkeys(f"{one['hardware']} in {one['precision']}" for one in sessions)
+    ran_on = dict.fromkeys(
+        f"{session['hardware']} in {session['precision']}" for session in sessions
+    )
     smoothing = settings["label_smoothing"]
     also = f", label smoothing {smoothing:g}" if smoothing else ""
     return (
@@ -168,9 +170,11 @@ def _phase(phase: dict[str, Any]) -> str:
 
 def _planned(sessions: list[dict[str, Any]]) -> str:
     """The planned number of steps, and where the plan changed."""
-    plans = [one for place, one in enumerate(sessions)
-             if place == 0 or one["steps"] != sessions[place - 1]["steps"]]  # fmt: skip
-    later = [f", from step {one['from_step']:,} on of {one['steps']:,}" for one in plans[1:]]
+    plans = [session for place, session in enumerate(sessions)
+             if place == 0 or session["steps"] != sessions[place - 1]["steps"]]  # fmt: skip
+    later = [
+        f", from step {session['from_step']:,} on of {session['steps']:,}" for session in plans[1:]
+    ]
     return f"{plans[0]['steps']:,} steps{''.join(later)}"
 
 
@@ -190,14 +194,14 @@ def _scores(metadata: dict[str, Any]) -> str:
         if last is None:
             return "Not measured yet."
         measures = TASKS[metadata["recipe"]["task"]].measures
-        told = ", ".join(f"{last[name]:.4f} {what}" for name, what in measures.items())
+        scores = ", ".join(f"{last[name]:.4f} {what}" for name, what in measures.items())
         return (
             f"Not measured yet; at step {last['step']:,}, on the first {last['examples']:,} "
-            f"validation {unit}: {told}."
+            f"validation {unit}: {scores}."
         )
-    told, columns = _TABLES[metadata["recipe"]["task"]]
+    about, columns = _TABLES[metadata["recipe"]["task"]]
     lines = [
-        told,
+        about,
         "",
         f"| text | {' | '.join(columns)} | {unit} |",
         f"| --- |{' --- |' * (len(columns) + 1)}",

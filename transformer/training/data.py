@@ -57,7 +57,7 @@ def load_texts(source: str) -> tuple[list[str], list[str]]:
 
 def check_folder(name: str, path: Path) -> None:
     """Raise ValueError unless path is, or can become, a writable folder."""
-    there = next(one for one in (path, *path.absolute().parents) if os.path.lexists(one))
+    there = next(parent for parent in (path, *path.absolute().parents) if os.path.lexists(parent))
     if not there.is_dir():
         raise ValueError(f"{name} must be a folder; {there} is none")
     if not os.access(there, os.W_OK | os.X_OK):
@@ -271,8 +271,8 @@ class Example(NamedTuple):
     @property
     def n_wanted(self) -> int:
         """The number of predicted tokens."""
-        known = self.wanted
-        return len(self.read) - 1 if known is None else len(known) - known.count(IGNORED)
+        targets = self.wanted
+        return len(self.read) - 1 if targets is None else len(targets) - targets.count(IGNORED)
 
 
 def windows_of(ids: list[int], max_len: int, rng: random.Random) -> list[list[int]]:

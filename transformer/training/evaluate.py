@@ -173,16 +173,16 @@ def longest_shared_passage(samples: Sequence[str], documents: Iterable[str]) -> 
             tuple(words[i : i + length]) for words in sample_words
             for i in range(len(words) - length + 1)
         }  # fmt: skip
-        found = next(
+        passage = next(
             (
                 gram for words in document_words for i in range(len(words) - length + 1)
                 if (gram := tuple(words[i : i + length])) in wanted
             ),
             None,
         )  # fmt: skip
-        if found is None:
+        if passage is None:
             return best
-        best = (length, " ".join(found))
+        best = (length, " ".join(passage))
         length += 1
 
 
@@ -233,7 +233,7 @@ def translate(
     size = max(1, ROWS_AT_ONCE // beams)
     for start in range(0, len(order), size):
         part = order[start : start + size]
-        found = beam_search(
+        hypotheses = beam_search(
             network,
             [sources[index] for index in part],
             start=tokenizer.target_start,
@@ -243,7 +243,7 @@ def translate(
             max_new_tokens=[len(sources[index]) + LONGER for index in part],
             length_penalty=length_penalty,
         )
-        for index, beam in zip(part, found, strict=True):
+        for index, beam in zip(part, hypotheses, strict=True):
             result[index] = tokenizer.decode(beam.hypotheses[0].ids)
     return result
 
@@ -269,18 +269,18 @@ def score_translations(
         _check_language(language)
     started = time.perf_counter()
     sources = [source for source, _ in pairs]
-    found = translate(model, sources, beams=beams, length_penalty=length_penalty)
+    translations = translate(model, sources, beams=beams, length_penalty=length_penalty)
     seconds = time.perf_counter() - started
     references = [target for _, target in pairs]
     bleu, chrf = BLEU(lowercase=lowercase), CHRF(lowercase=lowercase)
-    words = bleu.corpus_score(found, [references])
+    words = bleu.corpus_score(translations, [references])
     tokenised, signature = (
-        (None, "") if language is None else tokenised_bleu(found, references, language)
+        (None, "") if language is None else tokenised_bleu(translations, references, language)
     )
     return TranslationScore(
         bleu=words.score,
         bleu_signature=str(bleu.get_signature()),
-        chrf=chrf.corpus_score(found, [references]).score,
+        chrf=chrf.corpus_score(translations, [references]).score,
         chrf_signature=str(chrf.get_signature()),
         length_ratio=words.ratio,
         tokenised_bleu=tokenised,
@@ -291,14 +291,14 @@ def score_translations(
 
 
 def tokenised_bleu(
-    found: Sequence[str], references: Sequence[str], language: str
+    translations: Sequence[str], references: Sequence[str], language: str
 ) -> tuple[float, str]:
     """BLEU as in published Multi30k results: (score, signature with how the text was tokenised)."""
     import sacremoses  # type: ignore[import-untyped]
     from sacrebleu.metrics.bleu import BLEU
 
     bleu = BLEU(tokenize="none", force=True)
-    score = bleu.corpus_score(moses(found, language), [moses(references, language)]).score
+    score = bleu.corpus_score(moses(translations, language), [moses(references, language)]).score
     how = f"lower-cased, Moses rules for {language} (sacremoses {sacremoses.__version__})"
     return score, f"{bleu.get_signature()} on text {how}"
 
@@ -323,9 +323,9 @@ def moses(lines: Sequence[str], language: str) -> list[str]:
 def _check_language(language: str) -> None:
     from sacremoses.corpus import NonbreakingPrefixes  # type: ignore[import-untyped]
 
-    known = sorted(set(NonbreakingPrefixes().available_langs.values()))
-    if language not in known:
+    languages = sorted(set(NonbreakingPrefixes().available_langs.values()))
+    if language not in languages:
         raise ValueError(
             f"the language must be one that has Moses rules; got {shortened(language)}; "
-            f"allowed: {known}"
+            f"allowed: {languages}"
         )

@@ -143,8 +143,11 @@ class _Training:
         )  # fmt: skip
         places = batches.starting_at(self.progress["epoch"], self.progress["index"])
         started = time.monotonic()
-        with bar, interrupts(several=n_processes() > 1) as asked:  # an error is said below the bar
-            for update in self._updates(places, asked.is_set):
+        with (
+            bar,
+            interrupts(several=n_processes() > 1) as interrupted,
+        ):  # an error is said below the bar
+            for update in self._updates(places, interrupted.is_set):
                 now = time.monotonic()
                 self.progress |= {
                     "step": update.step,
@@ -159,11 +162,11 @@ class _Training:
                 self.stopped = update.stopping
                 self._report(update.loss, update.norm)
         if self.progress["step"] < settings.steps:
-            told = (
+            message = (
                 f"stopped at step {self.progress['step']:,} of {settings.steps:,}; {self.out} can "
                 "be used, and the same command goes on with it"
             )
-            raise KeyboardInterrupt(told if self.main else "")
+            raise KeyboardInterrupt(message if self.main else "")
         return self._finish()
 
     def _updates(self, places: Iterator[Batch], stopping: Callable[[], bool]) -> Iterator[Update]:
@@ -232,15 +235,15 @@ class _Training:
         self.raw.eval()
         model = self._model()
         score = self.task.scores(model, self.settings.validation_examples)["valid"]
-        found = {name: score[name] for name in self.task.measures}
-        told = {"step": self.progress["step"], "examples": int(score["documents"])}
-        self.progress["validation"] = told | found
+        scores = {name: score[name] for name in self.task.measures}
+        where = {"step": self.progress["step"], "examples": int(score["documents"])}
+        self.progress["validation"] = where | scores
         for prompt in self.settings.sample_prompts:
             tqdm.write(f"  | {self.task.sample(model, prompt, self.settings.seed)!r}")
-        words = (f"{found[name]:.4f} {unit}" for name, unit in self.task.measures.items())
+        words = (f"{scores[name]:.4f} {unit}" for name, unit in self.task.measures.items())
         tqdm.write(f"step {self.progress['step']}: validation {', '.join(words)}")
         self.network.train()
-        return {f"valid_{name}": value for name, value in found.items()}
+        return {f"valid_{name}": value for name, value in scores.items()}
 
     def _finish(self) -> Path:
         if self.main:
@@ -275,10 +278,10 @@ class _Training:
         if self.main and not (earlier and path.is_file()):
             self.folder.mkdir(parents=True, exist_ok=True)
             if start is not None:
-                found = start.tokenizer
+                tokenizer = start.tokenizer
             else:
                 task = self.task
-                found = self.recipe.tokenizer_of(task.texts(task.train), task.texts(task.valid))
-            (found.with_mask() if self.task.masks else found).save(path)
+                tokenizer = self.recipe.tokenizer_of(task.texts(task.train), task.texts(task.valid))
+            (tokenizer.with_mask() if self.task.masks else tokenizer).save(path)
         self.accelerator.wait_for_everyone()
         return Tokenizer.load(path)

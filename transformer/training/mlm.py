@@ -26,13 +26,13 @@ class Words:
     def of(self, ids: Sequence[int], frame: tuple[int, int] = (1, 0)) -> list[list[int]]:
         """The positions of each word, in order. frame: the number of special tokens before and
         after the words."""
-        found: list[list[int]] = []
+        words: list[list[int]] = []
         for place in range(frame[0], len(ids) - frame[1]):
-            if found and self.ends[ids[place - 1]] and self.begins[ids[place]]:
-                found[-1].append(place)
+            if words and self.ends[ids[place - 1]] and self.begins[ids[place]]:
+                words[-1].append(place)
             else:
-                found.append([place])
-        return found
+                words.append([place])
+        return words
 
 
 class Hiding:
@@ -52,11 +52,11 @@ class Hiding:
         """Random whole words, up to the share of the tokens; at least one."""
         words = self.words.of(ids, frame)
         rng.shuffle(words)
-        wanted, found = max(1, round(self.share * (len(ids) - sum(frame)))), 0
+        wanted, n_chosen = max(1, round(self.share * (len(ids) - sum(frame)))), 0
         for number, word in enumerate(words):
-            if found >= wanted:
+            if n_chosen >= wanted:
                 return words[:number]
-            found += len(word)
+            n_chosen += len(word)
         return words
 
     def hide(

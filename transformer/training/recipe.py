@@ -191,11 +191,11 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
         raise ValueError(f"{path} is empty; needed: a recipe such as {RECIPES / 'stories.toml'}")
     check_names(str(path), content, {"task", *TABLES})
     try:
-        found = _recipe(path.stem, content)
+        recipe = _recipe(path.stem, content)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     check_names("settings", changes, SETTINGS)
-    return dataclasses.replace(found, settings=dataclasses.replace(found.settings, **changes))
+    return dataclasses.replace(recipe, settings=dataclasses.replace(recipe.settings, **changes))
 
 
 def _recipe(name: str, content: dict[str, Any]) -> Recipe:
@@ -247,7 +247,7 @@ def _check_model(model: dict[str, Any], task: str, vocab_size: int) -> None:
     check_choice("[model] preset", name, PRESETS)
     family, needed = model.get("family", PRESETS[name]["family"]), FAMILIES[task]
     if family != needed:
-        fitting = [one for one, fields in PRESETS.items() if fields["family"] == needed]
+        fitting = [preset for preset, fields in PRESETS.items() if fields["family"] == needed]
         raise ValueError(
             f"the task {shortened(task)} needs the family {shortened(needed)}; the preset "
             f"{shortened(name)} is of the family {shortened(family)}; allowed: {fitting}"

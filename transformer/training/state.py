@@ -96,16 +96,16 @@ def first_weights(start: Model, network: nn.Module) -> dict[str, Tensor]:
     A decoder may initialise an encoder, which differs only in the mask; a token that the start
     model lacks gets the mean of its tokens' vectors.
     """
-    found = {
+    weights = {
         name.replace("decoder.", "encoder.") if isinstance(network, EncoderOnly) else name: weight
         for name, weight in start.network.state_dict().items()
     }
     for name, needed in network.state_dict().items():
-        missing = needed.shape[0] - found[name].shape[0] if needed.dim() else 0
+        missing = needed.shape[0] - weights[name].shape[0] if needed.dim() else 0
         if missing:
-            mean = found[name].float().mean(dim=0, keepdim=True).to(found[name].dtype)
-            found[name] = torch.cat([found[name], mean.expand(missing, *mean.shape[1:])])
-    return found
+            mean = weights[name].float().mean(dim=0, keepdim=True).to(weights[name].dtype)
+            weights[name] = torch.cat([weights[name], mean.expand(missing, *mean.shape[1:])])
+    return weights
 
 
 def n_processes() -> int:
@@ -184,18 +184,18 @@ def interrupts(*, several: bool = False) -> Iterator[threading.Event]:
     A second Ctrl-C interrupts as usual, except with several processes, where the launcher may pass
     the first one on. Outside the main thread no signal is handled.
     """
-    asked = threading.Event()
+    interrupted = threading.Event()
 
     def note(number: int, _: FrameType | None) -> None:
-        if asked.is_set() and number == signal.SIGINT and not several:
+        if interrupted.is_set() and number == signal.SIGINT and not several:
             raise KeyboardInterrupt
-        asked.set()
+        interrupted.set()
 
     is_main = threading.current_thread() is threading.main_thread()
     numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
     before = {number: signal.signal(number, note) for number in numbers}
     try:
-        yield asked
+        yield interrupted
     finally:
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)

@@ -78,10 +78,10 @@ class Task(ABC):
 
     def fingerprint(self) -> str:
         """A hash of all text; a training resumes only with the same text."""
-        found = hashlib.blake2b(digest_size=16)
+        digest = hashlib.blake2b(digest_size=16)
         for text in chain(self.texts(self.train), self.texts(self.valid)):
-            found.update(text.encode() + b"\xff")  # a byte that never occurs in UTF-8
-        return found.hexdigest()
+            digest.update(text.encode() + b"\xff")  # a byte that never occurs in UTF-8
+        return digest.hexdigest()
 
     @abstractmethod
     def rows(self, rng: Random) -> list[Example]:
@@ -126,10 +126,10 @@ class LanguageModel(Task):
 
     def scores(self, model: Model, limit: int | None = None) -> dict[str, dict[str, float]]:
         valid = self.valid[:limit]
-        found = {"valid": self.score(model, valid)}
+        scores = {"valid": self.score(model, valid)}
         if limit is None:
-            found["train"] = self.score(model, self.train[: len(valid)])
-        return found
+            scores["train"] = self.score(model, self.train[: len(valid)])
+        return scores
 
     def score(self, model: Model, documents: Sequence[str]) -> dict[str, float]:
         """Scores on documents."""
@@ -163,10 +163,10 @@ class FillIn(LanguageModel):
         return rows
 
     def score(self, model: Model, documents: Sequence[str]) -> dict[str, float]:
-        found = score_hidden(model, model.tokenizer, documents, model.config.max_len)
+        score = score_hidden(model, model.tokenizer, documents, model.config.max_len)
         return {
-            "loss": round(found.loss, 5), "top_1": round(found.top_1, 5), "places": found.tokens,
-            "documents": found.documents,
+            "loss": round(score.loss, 5), "top_1": round(score.top_1, 5), "places": score.tokens,
+            "documents": score.documents,
         }  # fmt: skip
 
     def sample(self, model: Model, prompt: str, seed: int, most: int = SAMPLE_TOKENS) -> str:
@@ -178,13 +178,13 @@ def passages(text: str, rng: Random) -> list[str]:
     """A document whole, or cut into passages of one or more sentences."""
     if rng.random() < WHOLE:
         return [text]
-    found: list[list[str]] = []
+    parts: list[list[str]] = []
     for sentence in _BETWEEN.split(text):
-        if found and rng.random() < GOES_ON:
-            found[-1].append(sentence)
+        if parts and rng.random() < GOES_ON:
+            parts[-1].append(sentence)
         else:
-            found.append([sentence])
-    return [" ".join(sentences) for sentences in found]
+            parts.append([sentence])
+    return [" ".join(sentences) for sentences in parts]
 
 
 class Translation(Task):
@@ -219,12 +219,12 @@ class Translation(Task):
                 known_pairs(tokenizer, files)
 
     def encode(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
-        found = encode_pairs(tokenizer, self.train)
-        self.examples = [one for one in found if one.width <= config.max_len]
+        examples = encode_pairs(tokenizer, self.train)
+        self.examples = [example for example in examples if example.width <= config.max_len]
         read = tokenizer.readable
         valid = [(read(source), read(target)) for source, target in self.valid]
         rows = zip(valid, encode_pairs(tokenizer, valid), strict=True)
-        self.valid = [pair for pair, one in rows if one.width <= config.max_len]
+        self.valid = [pair for pair, example in rows if example.width <= config.max_len]
         self.n_too_long = len(valid) - len(self.valid)
         for name, part in (("training", self.examples), ("validation", self.valid)):
             if not part:

@@ -127,8 +127,8 @@ def predictions(
 def _config_of(network: nn.Module) -> ModelConfig:
     """The configuration of a network, also one wrapped for several processes."""
     inner: Any = getattr(network, "module", network)
-    found: ModelConfig = inner.config
-    return found
+    config: ModelConfig = inner.config
+    return config
 
 
 def summed_nats(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> Tensor:
@@ -235,15 +235,15 @@ def flatten_params(parameters: Iterable[nn.Parameter]) -> list[nn.Parameter]:
     by_shape: dict[torch.Size, list[nn.Parameter]] = {}
     for parameter in parameters:
         by_shape.setdefault(parameter.shape, []).append(parameter)
-    found = []
+    joined = []
     for parts in by_shape.values():
         whole = nn.Parameter(torch.stack([part.detach() for part in parts]))
         gradients = torch.zeros_like(whole)
         for part, value, gradient in zip(parts, whole.detach(), gradients, strict=True):
             part.data, part.grad = value, gradient
         whole.grad = gradients
-        found.append(whole)
-    return found
+        joined.append(whole)
+    return joined
 
 
 def updated_by(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
@@ -270,7 +270,7 @@ def make_optimizer(
     embeddings = {id(m.weight) for m in network.modules() if isinstance(m, nn.Embedding)}
     matrices: list[nn.Parameter] = []
     others: list[nn.Parameter] = []
-    for parameter in filter(lambda one: one.requires_grad, network.parameters()):
+    for parameter in filter(lambda each: each.requires_grad, network.parameters()):
         decays = parameter.dim() >= 2 and id(parameter) not in embeddings
         (matrices if decays else others).append(parameter)
     wholes, rest = flatten_params(matrices), flatten_params(others)

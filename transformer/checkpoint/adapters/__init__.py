@@ -66,9 +66,9 @@ def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
     with reasons(name):
         values = values_of(folder)
         network, dtypes = network_of(folder, values, max_len)
-        made = checkpoint_of(name, values, network, dtypes, folder)
-        check_numbers(folder, made.network, made.config)
-    return dataclasses.replace(made, card=read_card(folder / "README.md"))
+        checkpoint = checkpoint_of(name, values, network, dtypes, folder)
+        check_numbers(folder, checkpoint.network, checkpoint.config)
+    return dataclasses.replace(checkpoint, card=read_card(folder / "README.md"))
 
 
 @contextmanager
@@ -111,8 +111,8 @@ def checkpoint_of(
 def values_of(folder: Path) -> Values:
     """The values of config.json and the ids of generation_config.json. Raises ValueError."""
     values = with_usual_names(text_part(_object(folder / "config.json")))
-    given = folder / "generation_config.json"
-    return with_ids(values, _object(given) if given.is_file() else None)
+    path = folder / "generation_config.json"
+    return with_ids(values, _object(path) if path.is_file() else None)
 
 
 def with_ids(values: dict[str, Any], special: Values | None) -> dict[str, Any]:
@@ -131,8 +131,8 @@ def with_ids(values: dict[str, Any], special: Values | None) -> dict[str, Any]:
 
 def _names_and_ids(kind: Any) -> tuple[Mapping[str, str], Mapping[str, int]]:
     """A family's names of keys and its usual ids; none for a model_type that is not read."""
-    known = isinstance(kind, str) and kind in FAMILIES
-    return FAMILIES[kind][1:] if known else ({}, {})
+    is_read = isinstance(kind, str) and kind in FAMILIES
+    return FAMILIES[kind][1:] if is_read else ({}, {})
 
 
 def with_usual_names(values: dict[str, Any]) -> dict[str, Any]:
@@ -198,19 +198,19 @@ def network_from(
     return network.eval().requires_grad_(False), ", ".join(dtypes)
 
 
-def _call(kind: str, name: str, *given: Any) -> Any:
+def _call(kind: str, name: str, *arguments: Any) -> Any:
     """Call an adapter's function.
 
     Raises RuntimeError if it takes other parameters: the adapter is wrong, not the folder.
     """
     function = getattr(FAMILIES[kind].adapter, name)
     try:
-        signature(function).bind(*given)
+        signature(function).bind(*arguments)
     except TypeError as error:
         raise RuntimeError(
             f"the adapter of {kind} must have {_SIGNATURES[name]}: {error}"
         ) from error
-    return function(*given)
+    return function(*arguments)
 
 
 _SIGNATURES = {
@@ -241,8 +241,8 @@ def _special_ids(values: Values, config: ModelConfig) -> SpecialIds:
 
 def _ids_in(got: Any, config: ModelConfig) -> list[int]:
     """One id or a list of them, without those outside the vocabulary."""
-    given = got if isinstance(got, list) else [got]
-    return [index for index in given if isinstance(index, int) and 0 <= index < config.vocab_size]
+    ids = got if isinstance(got, list) else [got]
+    return [index for index in ids if isinstance(index, int) and 0 <= index < config.vocab_size]
 
 
 def _object(path: Path) -> dict[str, Any]:

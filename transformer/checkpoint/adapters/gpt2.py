@@ -60,8 +60,8 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
         for at, name in enumerate(("query", "key", "value")):
             ours[f"{here}.self_attention.{name}.weight"] = weight.chunk(3, dim=1)[at].T
             ours[f"{here}.self_attention.{name}.bias"] = bias.chunk(3)[at]
-    found = theirs.layers(config.n_layers, "decoder.layers", "h", LAYER)
-    ours |= {name: x.T if x.dim() == 2 else x for name, x in found.items()}
+    layers = theirs.layers(config.n_layers, "decoder.layers", "h", LAYER)
+    ours |= {name: x.T if x.dim() == 2 else x for name, x in layers.items()}
     ours |= theirs.linear("decoder.norm", "ln_f")
     theirs.finish(values)
     return ours

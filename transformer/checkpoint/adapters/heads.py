@@ -96,9 +96,9 @@ def label_fields(values: Values, labels: tuple[str, ...], probabilities: str) ->
 
 def _labels(values: Values) -> tuple[str, ...]:
     """The names of a classifier's labels, as transformers finds them."""
-    given = values.get("id2label")
-    if given:
-        return tuple(str(given[at]) for at in sorted(given, key=int))
+    names = values.get("id2label")
+    if names:
+        return tuple(str(names[at]) for at in sorted(names, key=int))
     return tuple(f"LABEL_{at}" for at in range(values.get("num_labels", 2)))
 
 
@@ -126,8 +126,8 @@ def _label_head(theirs: Stored, values: Values) -> dict[str, Tensor]:
     head = decoder_head(values)
     assert head is not None
     name = head.out if f"{head.out}.weight" in theirs else _OTHER_NAMES.get(head.out, head.out)
-    found = theirs.linear("head.out", name)
-    return {"head.out.bias": torch.zeros(len(found["head.out.weight"])), **found}
+    linear = theirs.linear("head.out", name)
+    return {"head.out.bias": torch.zeros(len(linear["head.out.weight"])), **linear}
 
 
 def seq2seq_labels(values: Values) -> dict[str, Any]:

@@ -134,14 +134,14 @@ def _layer_types(values: Values, kind: LlamaKind, max_len: int, both_ways: bool)
 
 def _sliding_layers(values: Values, kind: LlamaKind, rotates: Sequence[int]) -> list[bool]:
     """Which layers have a window."""
-    n_layers, given = len(rotates), values.get("layer_types")
-    told = values.get("use_sliding_window") or (given and kind.rope_interval is not None)
-    if kind.windows is None or (kind.windows == "told" and not told):
+    n_layers, types = len(rotates), values.get("layer_types")
+    is_wanted = values.get("use_sliding_window") or (types and kind.rope_interval is not None)
+    if kind.windows is None or (kind.windows == "told" and not is_wanted):
         return [False] * n_layers  # SmolLM3 slides in the layers that its file names anyway
     if kind.windows == "all":
         return [True] * n_layers
-    if given:
-        return [name == "sliding_attention" for name in given]
+    if types:
+        return [name == "sliding_attention" for name in types]
     if isinstance(kind.windows, int):
         every = values.get("sliding_window_pattern", kind.windows)
         return [(layer + 1) % every != 0 for layer in range(n_layers)]
@@ -194,7 +194,7 @@ def _plain_norms(config: ModelConfig, names: Mapping[str, str]) -> dict[str, Ten
     norms = ["decoder.norm", *(name for name in layers if name.endswith(".norm"))]
     kinds = {"weight": torch.ones, "bias": torch.zeros}
     return {
-        f"{name}.{kind}": made(config.d_model) for name in norms for kind, made in kinds.items()
+        f"{name}.{kind}": fill(config.d_model) for name in norms for kind, fill in kinds.items()
     }
 
 

@@ -45,12 +45,12 @@ def from_memory(theirs: Any, tokenizer: Any, max_len: int = MAX_LEN) -> Checkpoi
             config = config_of(values, max_len, stored)
             network, dtypes = network_from(config, values, stored)
             _check_same_results(theirs, network)
-            made = checkpoint_of(name, values, network, dtypes, Path(files.name))
+            checkpoint = checkpoint_of(name, values, network, dtypes, Path(files.name))
     except BaseException:
         files.cleanup()
         raise
-    weakref.finalize(made.tokenizer, files.cleanup)  # which may copy them when saved
-    return made
+    weakref.finalize(checkpoint.tokenizer, files.cleanup)  # which may copy them when saved
+    return checkpoint
 
 
 @torch.no_grad()
@@ -64,15 +64,15 @@ def _check_same_results(theirs: Any, network: Network) -> None:
     target = ids[:, :1]
     if both and config.labels:  # it looks for the text's end in as many places
         ids[0, -1], target = theirs.config.eos_token_id, ids
-    given = {"input_ids": ids} | ({"decoder_input_ids": target} if both else {})
+    inputs = {"input_ids": ids} | ({"decoder_input_ids": target} if both else {})
     try:
-        said = theirs.eval()(**{name: x.to(theirs.device) for name, x in given.items()})
+        said = theirs.eval()(**{name: x.to(theirs.device) for name, x in inputs.items()})
     finally:
         for part, was in training:
             part.training = was
     wanted = _results_of(said).float().cpu()
-    found = network(*given.values()).view(wanted.shape)
-    differs = float((found - wanted).norm() / (wanted.std() * wanted.numel() ** 0.5 + 1e-9))
+    results = network(*inputs.values()).view(wanted.shape)
+    differs = float((results - wanted).norm() / (wanted.std() * wanted.numel() ** 0.5 + 1e-9))
     allowed = _SAME if theirs.dtype == torch.float32 else _SAME_ROUNDED
     if not differs < allowed:
         raise ValueError(

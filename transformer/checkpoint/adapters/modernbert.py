@@ -69,8 +69,8 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
 def _base(values: Values, kind: str) -> float:
     """The base of the rotation in a type of layers."""
     default, older = _BASES[kind]
-    given = (values.get("rope_parameters") or {}).get(kind) or {}
-    rope = {**given, **(values.get("rope_scaling") or {})}
+    parameters = (values.get("rope_parameters") or {}).get(kind) or {}
+    rope = {**parameters, **(values.get("rope_scaling") or {})}
     only(rope, rope_type="default", type="default")
     return float(rope.get("rope_theta") or values.get(older) or default)
 

@@ -56,8 +56,8 @@ def _bloom(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
     only(values, apply_residual_connection_post_layernorm=False)
     if values.get("pretraining_tp", 1) > 1:
         only(values, slow_but_exact=False)  # with which transformers leaves out biases
-    known = {"n_embed": values.get("hidden_size"), **values}
-    length = {"seq_length": max_len, **known}  # the positions have no limit
+    named = {"n_embed": values.get("hidden_size"), **values}
+    length = {"seq_length": max_len, **named}  # the positions have no limit
     names = ("vocab_size", "n_embed", "n_head", "n_layer", "seq_length")
     sizes = sizes_of(length, max_len, names)
     return decoder_of(

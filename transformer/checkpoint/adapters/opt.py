@@ -32,7 +32,7 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
     bias = values.get("enable_bias", True)
     if _is_narrow(values):  # multiplied into two tables
         values = {**values, "tie_word_embeddings": False}
-    found = decoder_of(
+    decoder = decoder_of(
         values,
         stored,
         sizes,
@@ -42,9 +42,9 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
         attention_bias=bias,
         feed_forward_bias=bias,
     )
-    if found.head != "tokens":  # it would read the narrow stream
+    if decoder.head != "tokens":  # it would read the narrow stream
         only(values, word_embed_proj_dim=sizes["d_model"])
-    return found
+    return decoder
 
 
 def _is_narrow(values: Values) -> bool:

@@ -119,66 +119,66 @@ def rope_of(values: Values) -> dict[str, Any]:
 
 def rotary_of(
     values: Values,
-    given: Values,
+    rope: Values,
     rotary_size: int,
     base: float,
     scalings: Mapping[str, str] = SCALINGS,
 ) -> dict[str, Any]:
-    """Our fields of rotary positions. given: as in `rope_of`; base: the default where it has
+    """Our fields of rotary positions. rope: as in `rope_of`; base: the default where it has
     none; scalings: our names of the types that the family has."""
     (trained_len,) = needed(values, "max_position_embeddings")
-    kind = given.get("rope_type", given.get("type", "default"))
+    kind = rope.get("rope_type", rope.get("type", "default"))
     scaling = one_of({"rope_type": kind}, "rope_type", scalings, "default")
     fields: dict[str, Any] = {
         "rotary_size": rotary_size,
-        "rotary_base": float(given.get("rope_theta") or base),
+        "rotary_base": float(rope.get("rope_theta") or base),
         "rotary_scaling": scaling,
     }
     if scaling == "none":
         return fields
     if scaling == "longrope":
-        return fields | _longrope(values, given)
-    fields["rotary_factor"] = float(needed(given, "factor")[0])
+        return fields | _longrope(values, rope)
+    fields["rotary_factor"] = float(needed(rope, "factor")[0])
     fields["rotary_trained_len"] = trained_len
     if scaling in ("llama3", "yarn"):
         name = "original_max_position_embeddings"
-        fields["rotary_trained_len"] = values.get(name) or given.get(name) or trained_len
+        fields["rotary_trained_len"] = values.get(name) or rope.get(name) or trained_len
     if scaling == "llama3":
-        low, high = needed(given, "low_freq_factor", "high_freq_factor")
+        low, high = needed(rope, "low_freq_factor", "high_freq_factor")
     elif scaling == "yarn":
-        only(given, truncate=True)
-        low, high = given.get("beta_slow") or 1, given.get("beta_fast") or 32
-        fields["rotary_multiplier"] = _yarn_multiplier(given)
+        only(rope, truncate=True)
+        low, high = rope.get("beta_slow") or 1, rope.get("beta_fast") or 32
+        fields["rotary_multiplier"] = _yarn_multiplier(rope)
     else:
         return fields
     return fields | {"rotary_low": float(low), "rotary_high": float(high)}
 
 
-def _longrope(values: Values, given: Values) -> dict[str, Any]:
+def _longrope(values: Values, rope: Values) -> dict[str, Any]:
     """Phi-3 128k: each pair's own factors, for texts within the trained length."""
     name = "original_max_position_embeddings"
-    (length,) = needed({name: values.get(name) or given.get(name)}, name)
-    multiplier = given.get("attention_factor")
+    (length,) = needed({name: values.get(name) or rope.get(name)}, name)
+    multiplier = rope.get("attention_factor")
     if multiplier is None:
-        factor = given.get("factor") or values["max_position_embeddings"] / length
+        factor = rope.get("factor") or values["max_position_embeddings"] / length
         growth = math.log(max(factor, 1.0))
         multiplier = math.sqrt(1 + growth / math.log(length))
     return {
         "rotary_scaling": "longrope",
-        "rotary_pair_factors": tuple(given.get("short_factor") or ()),
+        "rotary_pair_factors": tuple(rope.get("short_factor") or ()),
         "rotary_multiplier": float(multiplier),
         "rotary_trained_len": length,
     }
 
 
-def _yarn_multiplier(given: Values) -> float:
+def _yarn_multiplier(rope: Values) -> float:
     """How much longer yarn makes queries and keys, so that attention in long texts stays sharp."""
-    if given.get("attention_factor") is not None:
-        return float(given["attention_factor"])
-    growth = 0.1 * math.log(max(given["factor"], 1.0))
-    one, all_features = given.get("mscale"), given.get("mscale_all_dim")
-    if one and all_features:
-        return float((one * growth + 1) / (all_features * growth + 1))
+    if rope.get("attention_factor") is not None:
+        return float(rope["attention_factor"])
+    growth = 0.1 * math.log(max(rope["factor"], 1.0))
+    of_some, all_features = rope.get("mscale"), rope.get("mscale_all_dim")
+    if of_some and all_features:
+        return float((of_some * growth + 1) / (all_features * growth + 1))
     return growth + 1
 
 
@@ -188,14 +188,14 @@ _OTHER_HEADS = re.compile(
 )
 
 
-def _equal(one: Tensor, other: Tensor) -> bool:
-    return one.shape == other.shape and one.float().equal(other.float())
+def _equal(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and a.float().equal(b.float())
 
 
 def _without_head(values: Values) -> ValueError:
     names = values.get("architectures")
-    found = shortened(names) if names else "?"
-    return ValueError(f"this folder has no head that predicts tokens (architectures: {found})")
+    classes = shortened(names) if names else "?"
+    return ValueError(f"this folder has no head that predicts tokens (architectures: {classes})")
 
 
 class Stored:
@@ -247,31 +247,31 @@ class Stored:
     def linear(self, ours: str, theirs: str) -> dict[str, Tensor]:
         """A linear map or a norm, renamed: its weight, and its bias if it has one."""
         bias = f"{theirs}.bias" in self._left
-        found = {f"{ours}.weight": self.take(f"{theirs}.weight")}
-        return found | ({f"{ours}.bias": self.take(f"{theirs}.bias")} if bias else {})
+        tensors = {f"{ours}.weight": self.take(f"{theirs}.weight")}
+        return tensors | ({f"{ours}.bias": self.take(f"{theirs}.bias")} if bias else {})
 
     def rows(self, ours: Sequence[str], theirs: str, sizes: Sequence[int]) -> dict[str, Tensor]:
         """Linear maps whose rows are stored one below the other, this many of each."""
-        found: dict[str, Tensor] = {}
+        tensors: dict[str, Tensor] = {}
         for name, tensor in self.linear("", theirs).items():
             if len(tensor) != sum(sizes):
                 raise ValueError(
                     f"{theirs}{name} has {len(tensor)} rows; needed: {' + '.join(map(str, sizes))}"
                 )
             parts = zip(ours, tensor.split(list(sizes)), strict=True)
-            found |= {f"{mine}{name}": part for mine, part in parts}
-        return found
+            tensors |= {f"{mine}{name}": part for mine, part in parts}
+        return tensors
 
     def by_group(self, ours: str, theirs: str, config: ModelConfig) -> dict[str, Tensor]:
         """Queries, keys and values that one matrix holds group by group: those of the heads that
         share a head of keys and values, then that head's."""
-        found: dict[str, Tensor] = {}
+        tensors: dict[str, Tensor] = {}
         for kind, rows in self.linear("", theirs).items():
             groups = rows.unflatten(0, (config.key_heads, -1, config.d_head))
-            found[f"{ours}.query{kind}"] = groups[:, :-2].flatten(0, 2)
+            tensors[f"{ours}.query{kind}"] = groups[:, :-2].flatten(0, 2)
             for part, at in (("key", -2), ("value", -1)):
-                found[f"{ours}.{part}{kind}"] = groups[:, at].flatten(0, 1)
-        return found
+                tensors[f"{ours}.{part}{kind}"] = groups[:, at].flatten(0, 1)
+        return tensors
 
     def layers(
         self,
@@ -282,15 +282,15 @@ class Stored:
     ) -> dict[str, Tensor]:
         """Linear maps and norms of every layer, renamed. names: by this project's name. theirs: of
         layers, or each layer's own name; layers of one name share their weights."""
-        found: dict[str, Tensor] = {}
+        tensors: dict[str, Tensor] = {}
         taken: dict[str, dict[str, Tensor]] = {}
         for layer in range(n_layers):
             path = f"{theirs}.{layer}" if isinstance(theirs, str) else theirs(layer)
             if path not in taken:
                 parts = (self.linear(mine, f"{path}.{other}") for mine, other in names.items())
                 taken[path] = {name: x for part in parts for name, x in part.items()}
-            found |= {f"{ours}.{layer}.{name}": x for name, x in taken[path].items()}
-        return found
+            tensors |= {f"{ours}.{layer}.{name}": x for name, x in taken[path].items()}
+        return tensors
 
     def drop(self, pattern: str) -> None:
         """Ignore the weights that are left and match a pattern."""

@@ -158,11 +158,11 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
 def _with_usual_names(values: Values, kind: RotaryBertKind) -> dict[str, Any]:
     """Add the usual keys of a first config.json; it reads as many tokens as it was trained with."""
     usual = {ours: values[theirs] for ours, theirs in kind.keys.items() if theirs in values}
-    found = {**usual, **{key: x for key, x in values.items() if x is not None}}
-    longest = found.get("max_trained_positions")
-    if longest is not None and isinstance(found.get("max_position_embeddings"), int):
-        found["max_position_embeddings"] = min(longest, found["max_position_embeddings"])
-    return found
+    named = {**usual, **{key: x for key, x in values.items() if x is not None}}
+    longest = named.get("max_trained_positions")
+    if longest is not None and isinstance(named.get("max_position_embeddings"), int):
+        named["max_position_embeddings"] = min(longest, named["max_position_embeddings"])
+    return named
 
 
 def _rotary(values: Values, rope: Values, size: int, base: float) -> dict[str, Any]:

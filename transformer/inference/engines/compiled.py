@@ -275,6 +275,6 @@ def engine_words(
 def _unsupported(config: ModelConfig) -> list[str]:
     return [
         f"{name}={getattr(config, name)!r}"
-        for name, known in SUPPORTED.items()
-        if getattr(config, name) not in known
+        for name, supported in SUPPORTED.items()
+        if getattr(config, name) not in supported
     ]
