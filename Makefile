@@ -60,7 +60,6 @@ bench: $(VENV)/.dev $(PEERS)/.done
 	$(BIN)/python tools/chromium.py
 	$(BIN)/python -m benchmarks --peers-python $(PEERS)/bin/python
 	$(BIN)/python -m benchmarks.training
-	$(BIN)/python -m benchmarks.visitors
 	$(BIN)/python -m benchmarks.page
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.report

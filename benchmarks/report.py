@@ -106,26 +106,6 @@ def training_table(part: dict[str, Any]) -> str:
     return table(head, rows)
 
 
-def visitors_table(part: dict[str, Any]) -> str:
-    """Simultaneous visitors of one server, against the same work one after the other."""
-    head = [
-        f"{part['tokens']} tokens a request", "tokens a second", "one after the other",
-        "time ÷ one after the other", "median wait", "longest ÷ median",
-    ]  # fmt: skip
-    rows = [
-        [
-            f"{found['visitors']} at once",
-            f"{found['tokens_per_s']:.0f}",
-            f"{found['alone_tokens_per_s']:.0f}",
-            _ratio(found["alone_tokens_per_s"], found["tokens_per_s"]),
-            f"{found['median_wait_s']:.2f} s",
-            f"{found['longest_ratio']:.2f}",
-        ]
-        for found in part["counts"]
-    ]
-    return table(head, rows)
-
-
 def load_table(part: dict[str, Any]) -> str:
     """What many visitors did, how long they waited, and what the server's memory did."""
     settled, end = part["memory_settled_bytes"], part["memory_end_bytes"]
@@ -252,14 +232,6 @@ PARTS = {
         "took 1.01 to 1.07 times as long on an Intel Xeon.",
         "{steps} steps, {threads} threads",
         training_table,
-    ),
-    "visitors": Part(
-        "Visitors at once",
-        "Simultaneous requests through the page's queue, compared with the same requests one after "
-        "the other.",
-        "`{model}`; the server holds {loaded_mb} MB once it answers, {used_mb} MB after {n_runs} "
-        "runs",
-        visitors_table,
     ),
     "load": Part(
         "A class on one server",
