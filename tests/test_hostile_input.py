@@ -13,7 +13,7 @@ from kit.client import called
 
 from transformer.messages import ENGLISH, catalogue, languages
 from transformer.server.errors import TOO_LONG
-from transformer.server.guard import ASKED
+from transformer.server.guard import LANGUAGE_PARAMETER
 from transformer.server.limits import (
     MAX_PARAMETERS,
     MAX_QUERY_BYTES,
@@ -92,7 +92,7 @@ QUESTIONS: list[tuple[str, dict[str, Any], str]] = [
 @pytest.fixture(scope="module", params=languages())
 def client(request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
     """A visitor whose page is in this language; in English also a program, which names none."""
-    parameters = {} if request.param == ENGLISH else {ASKED: request.param}
+    parameters = {} if request.param == ENGLISH else {LANGUAGE_PARAMETER: request.param}
     headers = {"accept-language": "fr"}
     with serving.second().client(headers=headers, params=parameters) as made:
         yield made
@@ -107,7 +107,7 @@ def run(client: httpx.Client) -> str:
 def check(client: httpx.Client, answer: str, sentence: str, began: float) -> None:
     assert serving.second().cpu_s() - began < MOST_S
     assert len(answer) < MOST_CHARACTERS
-    said = catalogue(client.params.get(ASKED, ENGLISH)).one(sentence)
+    said = catalogue(client.params.get(LANGUAGE_PARAMETER, ENGLISH)).one(sentence)
     for part in re.split(r"\{\w+\}", " ".join(said.split())):
         assert part in answer, (said, answer)
 

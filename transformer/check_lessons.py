@@ -105,7 +105,7 @@ def _solved(service: Service, step: Step, context: GradingContext) -> GradingCon
 
 _NUMBER = re.compile(r"(?<![\d·.,])\d+(?:,\d{3})*(?:\.\d+)?(?![\d·])(?: ?%)?")
 _NAMED = re.compile(r"\([^()]*\b(?:19|20)\d\d\)|\b(?:layer|head|step|token|seed)s? \d+|`[^`]*`")
-SMALL = 12  # numbers up to this one may count what the reader sees
+MAX_SMALL_NUMBER = 12  # numbers up to this one may count what the reader sees
 
 
 def _check_numbers(service: Service, step: Step, context: GradingContext) -> None:
@@ -131,7 +131,7 @@ def _check_numbers(service: Service, step: Step, context: GradingContext) -> Non
     }
     measured |= {*_NUMBER.findall(f"{step.state} {step.measured} {step.check}")}  # what is set
     for figure in _NUMBER.findall(_NAMED.sub("", " ".join(step.explains))):
-        if figure not in measured and not (figure.isdecimal() and int(figure) <= SMALL):
+        if figure not in measured and not (figure.isdecimal() and int(figure) <= MAX_SMALL_NUMBER):
             raise ValueError(f"{figure} is in the text and not measured")
 
 

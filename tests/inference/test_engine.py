@@ -11,7 +11,12 @@ import transformer
 from transformer import Sampling, Trace, build_transformer
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.changes import digest
-from transformer.inference.engines.compiled import AHEAD, CompiledDecoder, CompiledText, engine_of
+from transformer.inference.engines.compiled import (
+    AHEAD_TOKENS,
+    CompiledDecoder,
+    CompiledText,
+    engine_of,
+)
 from transformer.inference.generation import generate
 
 V, MAX_LEN = 31, 14
@@ -58,9 +63,9 @@ def test_greedy_tokens_read_several_at_once_are_the_networks(preset, monkeypatch
     wanted = tokens(model, engine=None, n_new=30)
     found = tokens(model, engine=engine, n_new=30)
     assert [step.token for step in found] == [step.token for step in wanted]
-    assert len(calls) == -(-len([*itertools.chain(*calls)]) // AHEAD)
+    assert len(calls) == -(-len([*itertools.chain(*calls)]) // AHEAD_TOKENS)
     read = [step.token for step in wanted if step.token != 1]  # an end is not read
-    assert len(read) > AHEAD
+    assert len(read) > AHEAD_TOKENS
     assert [*itertools.chain(*calls)] == read  # and no more than is wanted
     early = wanted[10].token
     n_until = 1 + next(n for n, step in enumerate(wanted) if step.token == early)

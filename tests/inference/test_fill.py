@@ -15,7 +15,7 @@ import transformer
 from transformer import Ablate, EditMask, Model, Tokenizer
 from transformer.analysis.corpus import summary_of
 from transformer.analysis.masked_token import masked_token
-from transformer.inference.fill import MOST
+from transformer.inference.fill import MAX_CANDIDATES
 from transformer.interventions.hooks import hooks_of
 from transformer.model.network import IGNORED
 from transformer.tokenizer import MASK, hidden_ids
@@ -92,7 +92,7 @@ def test_a_bert_fills_in_the_same_as_transformers(tmp_path):
     [
         ("The dog", 5, r"must hold \[MASK\]; got 'The dog'"),
         ("[MASK]" * 70, 5, "71 tokens long; tiny reads at most 64"),
-        ("The [MASK]", 0, f"n_best must be a whole number from 1 to {MOST}; got 0"),
+        ("The [MASK]", 0, f"n_best must be a whole number from 1 to {MAX_CANDIDATES}; got 0"),
         ("The [MASK]", True, "n_best must be a whole number"),
     ],
 )

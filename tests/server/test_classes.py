@@ -23,7 +23,7 @@ from transformer.lessons import all_lessons
 from transformer.lessons.output_check import OutputCheck
 from transformer.messages import languages, say, speaking
 from transformer.server.class_routes import step_shower, text_taker
-from transformer.server.classes import N_SIGNS, SIGNS, Classes
+from transformer.server.classes import CODE_CHARACTERS, N_SIGNS, Classes
 from transformer.server.errors import NO_CLASS, Busy, Refused, public_error
 from transformer.server.limits import (
     CLASS_AGE_S,
@@ -264,7 +264,7 @@ def test_only_the_holder_of_the_key_reads_and_ends_a_class(teacher):
 
 def test_a_wrong_code_leads_nowhere(teacher):
     client, code = teacher.client, teacher.code
-    assert re.fullmatch(f"[{SIGNS}]{{{N_SIGNS}}}", code)
+    assert re.fullmatch(f"[{CODE_CHARACTERS}]{{{N_SIGNS}}}", code)
     for wrong in ("222222", code[:-1], code + "2", "", None, 7):
         for path in ("asked", "answer"):
             data = {"code": wrong, "phone": "mine"}

@@ -77,7 +77,8 @@ def test_a_translator_learns_its_pairs(trained):
 def test_sentences_come_back_in_their_order_however_they_are_put_together(
     tiny_encoder_decoder, monkeypatch, beams
 ):
-    monkeypatch.setattr("transformer.training.evaluate.LONGER", 1)  # few of them end before
+    # Few of them end before.
+    monkeypatch.setattr("transformer.training.evaluate.MAX_EXTRA_TOKENS", 1)
     sentences = ["The fox said hello.", "A", "Le renard", "b!", "The forest was quiet", "é"]
     found = translate(tiny_encoder_decoder, sentences, beams=beams)
     assert len(set(found)) > 1

@@ -18,7 +18,7 @@ from transformer.views.attention.flow import attention_flow
 from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import SCALES, attention_heatmap
 from transformer.views.drawing import style
-from transformer.views.learn import MOST, learning_curves
+from transformer.views.learn import MAX_POINTS, learning_curves
 from transformer.views.masks.masks import mask_figure, mask_removed, padded_batch
 from transformer.views.prediction.masked import masked
 from transformer.views.prediction.prediction import candidates
@@ -213,8 +213,8 @@ def test_paired_bars_are_probabilities_from_both_sides_and_from_the_left():
 
 
 def test_curves_are_the_losses_at_their_steps():
-    losses = [10.0 - 0.01 * step for step in range(1, 2 * MOST + 1)]
+    losses = [10.0 - 0.01 * step for step in range(1, 2 * MAX_POINTS + 1)]
     loss, share = learning_curves(losses, [1, 500], [0.1, 0.9], total=1000, at=500).data
-    assert len(loss.x) <= MOST
+    assert len(loss.x) <= MAX_POINTS
     assert [losses[step - 1] for step in loss.x] == list(loss.y)
     assert (list(share.x), list(share.y)) == ([1, 500], [0.1, 0.9])

@@ -22,7 +22,7 @@ from transformer.views.prediction.beams import beam_nodes
 from transformer.views.prediction.labels import answer_labels
 from transformer.views.prediction.lens import logit_lens
 from transformer.views.prediction.prediction import (
-    EITHER,
+    CUT_BY_EITHER,
     MIN_P,
     NOT_BEST,
     OTHER_TEXT,
@@ -209,14 +209,14 @@ def test_the_named_filter_is_the_first_that_cuts_in_transformers(tiny_model, tem
                 assert reasons[candidate.id] == PADDING
             elif candidate.sampling_probability > 0:
                 assert candidate.id not in reasons
-            elif reasons[candidate.id] == EITHER:
+            elif reasons[candidate.id] == CUT_BY_EITHER:
                 assert p is not None
                 assert m is not None
                 assert expected[candidate.id] in (TOP_P, MIN_P)
             else:
                 assert reasons[candidate.id] == expected[candidate.id]
                 seen.add(reasons[candidate.id])
-    assert seen or reasons == {} or EITHER in reasons.values()
+    assert seen or reasons == {} or CUT_BY_EITHER in reasons.values()
 
 
 def test_greedy_beams_and_padding_have_words_of_their_own(tiny_model, tiny_encoder_decoder):

@@ -22,7 +22,7 @@ from transformer.messages import say, speaking
 from transformer.tokenizer import MASK
 from transformer.views.declaration import Picture
 from transformer.views.drawing import style
-from transformer.views.export.html import SHOWN
+from transformer.views.export.html import DEFAULT_VIEWS
 from transformer.views.export.recorded import stored_answers
 from transformer.views.registry import PICTURES, VIEWS
 
@@ -172,7 +172,7 @@ def test_a_picture_is_readable_on_its_own_paper(picture, shown):
     for figure in shown(picture.name):
         layout = figure.layout
         assert layout.title.text
-        assert (layout.paper_bgcolor, layout.plot_bgcolor) == (style.PAPER, style.CLEAR)
+        assert (layout.paper_bgcolor, layout.plot_bgcolor) == (style.PAPER, style.TRANSPARENT)
         assert layout.font.color == style.LIGHT.text
         text = figure.to_json()
         assert min(font_sizes(json.loads(text)), default=14) >= 14
@@ -217,7 +217,9 @@ def test_titles_of_a_saved_page_are_said_in_its_language(items):
         if isinstance(item, Run)
     ]
     names = {name for run in runs for name, _, _ in stored_answers(run)}
-    titles = {PICTURES[name].title for name in names} | {VIEWS[name].title for name in SHOWN}
+    titles = {PICTURES[name].title for name in names} | {
+        VIEWS[name].title for name in DEFAULT_VIEWS
+    }
     assert len(titles) > 10
     with speaking("zh"):
         assert [title for title in titles if say(title) == title] == []

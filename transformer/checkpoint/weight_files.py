@@ -16,7 +16,7 @@ from torch import Tensor
 
 from transformer.checks import shortened, text_of
 
-READ = {
+DTYPES = {
     "F16": torch.float16,
     "BF16": torch.bfloat16,
     "F32": torch.float32,
@@ -37,7 +37,7 @@ class WeightFiles(Mapping[str, Tensor]):
     of the file, which stays open as long as any of them.)
 
     Raises ValueError for an unreadable file; a look-up raises it for a tensor whose type is not in
-    READ, or whose numbers are not finite.
+    DTYPES, or whose numbers are not finite.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
@@ -83,12 +83,12 @@ class _Entry:
 
     def read(self) -> Tensor:
         """The tensor, from the file."""
-        if self._kind not in READ:
+        if self._kind not in DTYPES:
             raise ValueError(
                 f"{self.path.parent} has {self._kind} numbers in {self.name}; allowed: "
-                f"{', '.join(READ)}"
+                f"{', '.join(DTYPES)}"
             )
-        tensor = torch.empty(self._shape, dtype=READ[self._kind], device="cpu")
+        tensor = torch.empty(self._shape, dtype=DTYPES[self._kind], device="cpu")
         with self.path.open("rb") as file:
             file.seek(self._start)
             n_read = file.readinto(tensor.view(-1).view(torch.uint8).numpy().data)

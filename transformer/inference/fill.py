@@ -11,7 +11,7 @@ from transformer.inference.loaded import LoadedModel
 from transformer.model.transformer import EncoderOnly
 
 N_BEST = 5
-MOST = 50  # candidates per position
+MAX_CANDIDATES = 50  # candidates per position
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +52,7 @@ def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
     and a text that is too long.
     """
     network, mask = check_fills(model)
-    check_whole("n_best", n_best, 1, MOST)
+    check_whole("n_best", n_best, 1, MAX_CANDIDATES)
     ids = model.prepare(text).ids
     positions = [position for position, index in enumerate(ids) if index == mask]
     if not positions:

@@ -26,8 +26,8 @@ from transformer.training.updates import predictions
 
 Row = tuple[str, str]  # a question and its answer
 HELD_OUT = 100  # questions that right answers are counted of
-SCORED = 50  # of them, for the heads' scores
-SAMPLE = 40  # of them, for a loss
+N_SCORED = 50  # of them, for the heads' scores
+N_MEASURED = 40  # of them, for a loss
 ABOUT = mark(
     "Held-out questions with their answers; the letters of a question are drawn at random, so that "
     "nobody could foresee them."
@@ -175,7 +175,7 @@ def prompt_of(exercise: Exercise, family: str, question: str) -> str:
 
 def sample_of(exercise: Exercise, family: str) -> HeldOutSample | None:
     """Texts to measure a loss on; None for an encoder, which predicts no next token."""
-    rows = held_out(exercise, SAMPLE)
+    rows = held_out(exercise, N_MEASURED)
     if family == "encoder":
         return None
     texts: list[tuple[str, ...]] = list(rows)
@@ -260,7 +260,7 @@ def head_scores(network: Transformer, exercise: Exercise) -> dict[Site, Tensor]:
     In the induction exercise this is the induction score: the weight on what followed the last time
     (Olsson et al. 2022). For an encoder-decoder, the weights of cross-attention.
     """
-    trace, tokenizer, rows = Trace(), exercise.tokenizer(), held_out(exercise, SCORED)
+    trace, tokenizer, rows = Trace(), exercise.tokenizer(), held_out(exercise, N_SCORED)
     prompts = examples(exercise, network.config.family, rows)
     _, wanted, where = predictions(network, prompts, tokenizer.padding_id, (trace,))
     letters = wanted != tokenizer.end_id

@@ -8,10 +8,10 @@ from transformer.learning.training import Measurement, Record
 from transformer.messages import capital, numeral, say
 from transformer.model.sites import Site
 
-SMOOTH = 10  # steps of which a loss is the mean
+SMOOTHED_STEPS = 10  # steps of which a loss is the mean
 STRETCH = 60  # steps in which a fall is sudden
-SUDDEN = 0.3  # of the first loss
-FORMED = 0.3  # by which a head's score rises meanwhile, if one is said to have formed
+MIN_FALL_SHARE = 0.3  # of the first loss
+MIN_SCORE_RISE = 0.3  # by which a head's score rises meanwhile, if one is said to have formed
 
 
 def summary(record: Record, step: int) -> list[str]:
@@ -50,7 +50,7 @@ def _fall(record: Record, first: int, last: int) -> Iterator[str]:
     fall = {"first": numeral(first), "last": numeral(last), "high": high, "low": low}
     yield say("From step {first} to {last} the loss fell from {high} to {low}.", **fall)
     rise = 0.0 if before is None else (after.score or 0.0) - (before.score or 0.0)
-    if before is not None and rise >= FORMED:
+    if before is not None and rise >= MIN_SCORE_RISE:
         yield say(
             "During these steps, {head} formed: {measure} {low_score} → {high_score}.",
             head=head_words(after), measure=say(record.plan.exercise.reads),
@@ -61,10 +61,10 @@ def _fall(record: Record, first: int, last: int) -> Iterator[str]:
 def sudden_fall(losses: Sequence[float]) -> tuple[int, int] | None:
     """The STRETCH steps in which the loss fell most; None where no fall is steep, or it fell from
     the first step on."""
-    ends = range(STRETCH + SMOOTH, len(losses) + 1, SMOOTH)
+    ends = range(STRETCH + SMOOTHED_STEPS, len(losses) + 1, SMOOTHED_STEPS)
     falls = [(smoothed(losses, end - STRETCH) - smoothed(losses, end), end) for end in ends]
     fall, end = max(falls, default=(0.0, 0))
-    return (end - STRETCH, end) if falls and fall >= SUDDEN * smoothed(losses, 1) else None
+    return (end - STRETCH, end) if falls and fall >= MIN_FALL_SHARE * smoothed(losses, 1) else None
 
 
 def head_words(measurement: Measurement) -> str:
@@ -76,5 +76,5 @@ def head_words(measurement: Measurement) -> str:
 
 def smoothed(losses: Sequence[float], step: int) -> float:
     """The mean loss of the steps up to this one."""
-    part = losses[max(0, step - SMOOTH) : max(1, step)]
+    part = losses[max(0, step - SMOOTHED_STEPS) : max(1, step)]
     return sum(part) / len(part)

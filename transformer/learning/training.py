@@ -41,8 +41,8 @@ from transformer.training.recipe import Settings
 from transformer.training.updates import Batch, Update, make_optimizer, updates
 
 MOST_STEPS = 5000
-BATCH = 64  # questions of an update
-EVERY = 10  # steps between two measurements
+BATCH_QUESTIONS = 64  # questions of an update
+MEASURE_EVERY = 10  # steps between two measurements
 NETWORKS = 10  # kept on the way; with the first and the last one at most two more
 SHARED = {"llama", "qwen3"}  # presets whose heads share keys: two to one
 # Fields of a preset that depend on the size of its heads.
@@ -112,14 +112,14 @@ class Plan:
 
     def kept(self) -> list[int]:
         """The steps whose networks are kept: denser at the start, where more happens."""
-        most = self.n_steps // EVERY
+        most = self.n_steps // MEASURE_EVERY
         ratio = max(1, most) ** (1 / (NETWORKS - 1))
-        spread = {EVERY * round(ratio**place) for place in range(NETWORKS)}
+        spread = {MEASURE_EVERY * round(ratio**place) for place in range(NETWORKS)}
         return sorted({1, *(step for step in spread if step < self.n_steps), self.n_steps})
 
     def is_measured(self, step: int) -> bool:
         """Whether the network is measured after a step."""
-        return step % EVERY == 0 or step in (1, self.n_steps)
+        return step % MEASURE_EVERY == 0 or step in (1, self.n_steps)
 
     def network(self) -> Transformer:
         """The network before its first step."""
@@ -142,7 +142,7 @@ class Plan:
         def batches() -> Iterator[Batch]:
             rng = Random(self.seed)
             for place in range(self.n_steps):
-                rows = self.exercise.rows(rng, BATCH, held_out=False)
+                rows = self.exercise.rows(rng, BATCH_QUESTIONS, held_out=False)
                 yield 0, place, examples(self.exercise, network.config.family, rows)
 
         optimizer = make_optimizer(network.train(), settings)

@@ -22,7 +22,7 @@ T = TypeVar("T")
 MAX_VALUES, MAX_BYTES = 64, 16_000_000  # of one run
 WAIT_S = 2.0  # for another thread that computes the value
 NUMBER_BYTES = 32  # of a number in a list or a tuple
-NUMBERS = {int, float, bool, type(None)}
+NUMBER_TYPES = {int, float, bool, type(None)}
 
 
 class _Memo:
@@ -104,7 +104,7 @@ def bytes_of(value: Any, known: Any = None) -> int:
     total, left = 0, [value]
     while left:
         part = left.pop()
-        if type(part) in NUMBERS:
+        if type(part) in NUMBER_TYPES:
             total += NUMBER_BYTES
             continue
         if id(part) in seen or isinstance(part, nn.Module | type | types.FunctionType):
@@ -124,7 +124,7 @@ def bytes_of(value: Any, known: Any = None) -> int:
                 total += base.nbytes
         else:
             total += sys.getsizeof(part)
-            if isinstance(part, list | tuple) and NUMBERS.issuperset(map(type, part)):
+            if isinstance(part, list | tuple) and NUMBER_TYPES.issuperset(map(type, part)):
                 total += NUMBER_BYTES * len(part)
             else:
                 left.extend(_parts(part))

@@ -24,7 +24,7 @@ from transformer.server.requests import caller
 from transformer.server.store import CLASSES, MemoryBudget
 
 # No two look alike, and without vowels they make no words: 482 million codes of six.
-SIGNS = "23456789BCDFGHJKMNPQRSTVWXYZ"
+CODE_CHARACTERS = "23456789BCDFGHJKMNPQRSTVWXYZ"
 N_SIGNS = 6
 ABSENT_S = 60.0  # after which a phone, or a class, that asks no more makes room for another
 CLASS_BYTES = 400_000  # of MAX_POLLS steps, two with 200 texts, and the tokens of four texts
@@ -182,7 +182,7 @@ class Classes:
         codes = {class_.code for class_ in every}
         code = ""
         while not code or code in codes:
-            code = "".join(secrets.choice(SIGNS) for _ in range(N_SIGNS))
+            code = "".join(secrets.choice(CODE_CHARACTERS) for _ in range(N_SIGNS))
         key = secrets.token_urlsafe(16)
         class_ = Class(
             code=code, key=key, address=address, taught_at=time.monotonic(), gone=current().flag

@@ -23,14 +23,14 @@ from transformer.views.declaration import View
 STATIC = "server/static"
 Controls = Mapping[str, Any]
 # Those whose values the page's script knows, see web/store.js.
-KEPT = ("model", "text", "lines", *SETTINGS)
+KEPT_CONTROLS = ("model", "text", "lines", *SETTINGS)
 # What scripts set, the chips besides.
-SHOWN = (
+SET_CONTROLS = (
     "model", "headline", "card", "table", "lines", *SETTINGS, "text", "start",
     "stop",
 )  # fmt: skip
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-EACH: dict[str, Any] = PRIVATE | {"trigger_mode": "multiple"}
+CLIENT_EVENT: dict[str, Any] = PRIVATE | {"trigger_mode": "multiple"}
 # Gradio runs this once a component is on the page. The status line shows any error.
 MOUNT = """
 Promise.all([import("page"), import("{bundle}")])
@@ -123,15 +123,19 @@ def connect_state(controls: Controls) -> None:
     Gradio 6.31 reports a change of the model also where the list was left without a choice.
     """
     module = "server/static/gradio.js"
-    for name in KEPT:
+    for name in KEPT_CONTROLS:
         listener = calling(module, f"controlChanged({name!r}, value)", "value")
-        controls[name].change(None, controls[name], None, js=listener, **EACH)
+        controls[name].change(None, controls[name], None, js=listener, **CLIENT_EVENT)
     choose = calling("server/static/link.js", "chooseModel(model)", "model")
     controls["model"].input(None, controls["model"], None, js=choose, **PRIVATE)
     header = controls["share"]  # the component whose event carries what is set
-    names = [*SHOWN, *(name for name in controls if name.startswith("chip "))]
+    names = [*SET_CONTROLS, *(name for name in controls if name.startswith("chip "))]
     outputs = [controls[name] for name in names]
     setting = header.input(
-        None, header, outputs, js=giving(module, f"outputsOf(changes, {names})", "changes"), **EACH
+        None,
+        header,
+        outputs,
+        js=giving(module, f"outputsOf(changes, {names})", "changes"),
+        **CLIENT_EVENT,
     )
-    setting.then(None, None, None, js=calling(module, "controlsSet()"), **EACH)
+    setting.then(None, None, None, js=calling(module, "controlsSet()"), **CLIENT_EVENT)

@@ -70,7 +70,7 @@ CLOSED = InvalidRequest(
 )
 
 
-CAUSED = (ValueError, RecursionError)  # by what was asked; all else is a fault of the server
+CLIENT_ERRORS = (ValueError, RecursionError)  # by what was asked; all else is a fault of the server
 
 
 class Refused(InvalidRequest):
@@ -104,7 +104,7 @@ def public_error(error: Exception, names: Mapping[str, str] | None = None) -> di
     names: what the page calls the settings that a sentence may name.
     """
     if not isinstance(error, ValueError):
-        error = TOO_DEEP if isinstance(error, CAUSED) else MISTAKE
+        error = TOO_DEEP if isinstance(error, CLIENT_ERRORS) else MISTAKE
     if isinstance(error, InvalidRequest) and names and error.values.get("name") in names:
         values = {**error.values, "name": say(names[str(error.values["name"])])}
         error = InvalidRequest(error.code, error.sentence, **values)
@@ -116,14 +116,14 @@ def public_error(error: Exception, names: Mapping[str, str] | None = None) -> di
 
 def reported(error: Exception) -> dict[str, str]:
     """`public_error` of an exception; a fault of the server is logged, without values."""
-    if not isinstance(error, CAUSED):
+    if not isinstance(error, CLIENT_ERRORS):
         FAULTS.error("a mistake", exc_info=error)
     return public_error(error)
 
 
 def error_response(error: Exception) -> Response:
     """An error as an answer: a code and a sentence, with its status."""
-    usual = 400 if isinstance(error, CAUSED) else 500
+    usual = 400 if isinstance(error, CLIENT_ERRORS) else 500
     headers = {"cache-control": NO_STORE, **getattr(error, "headers", {})}
     return JSONResponse(public_error(error), getattr(error, "status", usual), headers)
 
@@ -133,4 +133,4 @@ async def _answer(_: Request, error: Exception) -> Response:
 
 
 # By which an app answers errors of its routes.
-HANDLERS: dict[Any, Any] = dict.fromkeys((*CAUSED, Exception), _answer)
+HANDLERS: dict[Any, Any] = dict.fromkeys((*CLIENT_ERRORS, Exception), _answer)

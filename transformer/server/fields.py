@@ -53,7 +53,7 @@ NUMBERS = {
 # What the page calls the settings, which a request's own sentences begin with.
 WORDS = {name: setting.title for name, setting in NUMBERS.items()}
 # The numbers that each method reads.
-READ = {
+SETTINGS_OF_METHOD = {
     GREEDY: ("max_new_tokens",),
     SAMPLE: ("max_new_tokens", "temperature", "top_k", "top_p", "seed"),
     BEAM: ("max_new_tokens", "beams", "length_penalty"),
@@ -119,7 +119,7 @@ def settings_of(request: Mapping[str, Any], method: str = GREEDY) -> dict[str, A
     settings = {name: request[name] for name in CHANGES if request.get(name)}
     if method == BEAM and settings:
         method = GREEDY
-    for name in READ[method]:
+    for name in SETTINGS_OF_METHOD[method]:
         _, first, off = NUMBERS[name]
         value = request.get(name, first)
         if value is None:
@@ -142,7 +142,7 @@ def request_of_run(run: Run, *, chats: bool = False) -> dict[str, Any]:
     if chats:
         fields["read_as"] = CHAT if request.input_ids else TEXT
     fields["method"] = BEAM if request.beams > 1 else GREEDY if sampling is None else SAMPLE
-    for name in READ[fields["method"]]:
+    for name in SETTINGS_OF_METHOD[fields["method"]]:
         value = getattr(sampling if name == "temperature" else request, name)
         fields[name] = NUMBERS[name].off if value is None else value
     values = request_to_dict(request, defaults=False)

@@ -68,17 +68,17 @@ GRADIO = (
 )  # fmt: skip
 GRADIO_FILE = re.compile(r"/(assets|static)(/[\w@-][\w.@-]*)+", re.ASCII)
 TOOLS = (f"{API}/mcp", f"{API}/mcp/")  # where tools are called, if they are served at all
-OPEN = (
+OPEN_PATHS = (
     *LINKS, *(f"{name}.png" for name in LINKS), "/", "/health", "/ready", "/leave", *GRADIO,
     *(f"{API}/{name}" for name in ("queue/join", "queue/data", "cancel", "reset")),
 )  # fmt: skip
 OPEN_BELOW = tuple(
     f"{path}/" for path in ("/lessons", "/class", "/modules", "/weights", f"{API}/call", RESOURCES)
 )
-OURS = str(Path(__file__).resolve().parent.parent)
+OUR_FOLDER = str(Path(__file__).resolve().parent.parent)
 # The language in a request's query; see server/static/header.js.
-ASKED = "__lang"
-LANGUAGE = re.compile(rf"(?:^|&){ASKED}=([A-Za-z-]{{2,20}})(?:&|$)".encode())
+LANGUAGE_PARAMETER = "__lang"
+LANGUAGE = re.compile(rf"(?:^|&){LANGUAGE_PARAMETER}=([A-Za-z-]{{2,20}})(?:&|$)".encode())
 PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=()"  # never asked for
 
 
@@ -147,7 +147,7 @@ class Guard:
             raise Refused(414, TOO_LONG)
         if is_tool and method != "POST":
             raise _wrong_method("POST")
-        is_open = path in OPEN or path.startswith(OPEN_BELOW) or GRADIO_FILE.fullmatch(path)
+        is_open = path in OPEN_PATHS or path.startswith(OPEN_BELOW) or GRADIO_FILE.fullmatch(path)
         if not is_open and not is_tool:
             raise Refused(404, CLOSED)
         if is_of_page(path) and headers.get("sec-fetch-site") == "cross-site":  # a browser says so
@@ -281,7 +281,9 @@ def _ending() -> Refused:
 def _is_ours(error: BaseException) -> bool:
     """Whether an exception comes from this package, past this file."""
     frames = traceback.extract_tb(error.__traceback__)
-    return any(frame.filename.startswith(OURS) and frame.filename != __file__ for frame in frames)
+    return any(
+        frame.filename.startswith(OUR_FOLDER) and frame.filename != __file__ for frame in frames
+    )
 
 
 def path_of(scope: Scope) -> str:

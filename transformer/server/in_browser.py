@@ -35,8 +35,9 @@ from transformer.views.frames import frames_of
 
 PREFIX = "weights/"
 KERNEL = Path(__file__).parent.parent / "browser" / "kernel.wasm"
-READ = ("config.json", "tokenizer.json", "model-*.safetensors")  # of a checkpoint, by the browser
-PART = 2**16  # bytes that are sent at a time
+# Of a checkpoint, as the browser reads it.
+FILE_PATTERNS = ("config.json", "tokenizer.json", "model-*.safetensors")
+CHUNK_BYTES = 2**16  # bytes that are sent at a time
 
 
 class _Held(NamedTuple):
@@ -129,7 +130,7 @@ def model_files(
     """
     with TemporaryDirectory() as folder:
         service.model(name).save(folder, dtype=dtype)
-        paths = [path for pattern in READ for path in sorted(Path(folder).glob(pattern))]
+        paths = [path for pattern in FILE_PATTERNS for path in sorted(Path(folder).glob(pattern))]
         contents = {path.name: path.read_bytes() for path in paths}
     run_key, batch_key = service.example(name)
     run, batch = service.store.run(run_key), service.store.batch(batch_key)
@@ -146,5 +147,5 @@ def versioned(name: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 async def _parts(content: bytes) -> AsyncIterator[bytes]:
-    for start in range(0, len(content), PART):
-        yield content[start : start + PART]
+    for start in range(0, len(content), CHUNK_BYTES):
+        yield content[start : start + CHUNK_BYTES]

@@ -12,7 +12,7 @@ from transformer.runs.request import MAX_BEAMS
 from transformer.views.export import MAX_EXPORT_BYTES
 
 Limit = TypeVar("Limit", int, float)
-FULL = "refused: the newest of the address, then of the session, that has most of them"
+FULL_REFUSAL = "refused: the newest of the address, then of the session, that has most of them"
 WAIT, GOES, REFUSED = "the others wait", "the oldest goes", "refused"
 
 _TABLE: dict[str, dict[str, Any]] = {}
@@ -93,12 +93,17 @@ AT_ONCE = _limit("at_once", 2, "requests that run the network", WAIT)
 # With those that stepped aside for others after their first second; of experiments, of which one
 # runs at a time, half as many.
 MAX_BEGUN = _limit("begun", 12, "requests that have begun to run it; half of experiments", WAIT)
-MAX_WAITING = _limit("waiting", 80, "requests of each kind that wait", FULL)
-MAX_THREADS_WAITING = _limit("threads_waiting", 8, "of those that hold a thread meanwhile", FULL)
+MAX_WAITING = _limit("waiting", 80, "requests of each kind that wait", FULL_REFUSAL)
+MAX_THREADS_WAITING = _limit(
+    "threads_waiting", 8, "of those that hold a thread meanwhile", FULL_REFUSAL
+)
 MAX_VISITOR_WAITING = _limit("visitor_waiting", 16, "of each kind of one session", REFUSED)
 # Behind more than that, a request would wait for minutes.
 MAX_LONG_WAITING = _limit(
-    "long_waiting", 16, "experiments of programs, files, and trainings that wait, of each", FULL
+    "long_waiting",
+    16,
+    "experiments of programs, files, and trainings that wait, of each",
+    FULL_REFUSAL,
 )
 LONG_AT_ONCE = _limit(
     "long_at_once", 2, "files made, and questions of views that take long, of each at once", WAIT
@@ -122,10 +127,10 @@ MAX_TRAINING_S = _limit(
 ABSENT_S = _limit("absent", 90.0, "seconds of a training that nobody looks at", "it ends")
 
 # Classes whose phones answer. Of 200 phones most share one address, and wait on a connection each.
-SILENT = "refused, unless a teacher has been silent for a minute: that class ends"
+CLASS_REFUSAL = "refused, unless a teacher has been silent for a minute: that class ends"
 MAX_CLASSES = _limit(
     "classes", 20, "classes whose phones answer",
-    f"{SILENT}, or one without phones of the address with most",
+    f"{CLASS_REFUSAL}, or one without phones of the address with most",
 )  # fmt: skip
 MAX_CLASS_PHONES = _limit("class_phones", 200, "phones of a class", REFUSED)
 MAX_PHONES_WAITING = _limit(

@@ -49,7 +49,7 @@ PAGE = "server/static/page.js"  # a bundle of MAIN and of all that is mounted as
 PANEL = "web/view.js"  # of views without a script
 LATER = "server/static/later.js"  # mounted when another tab is first opened
 # Of LATER, by buttons.
-OPENED = (
+OPENED_SCRIPTS = (
     *("server/static/class.js", "server/static/code.js", "views/export/page_picture.js"),
     *("views/journey/forward_card.js", "views/journey/large_head.js"),
     *("views/journey/passages.js", "views/journey/word_card.js"),
@@ -272,7 +272,7 @@ def _scripts_of(files: Mapping[str, Asset]) -> dict[str, Script]:
     first += [name for name in mounted if not is_later(name)]
     held = needed_by(*first, read=read)
     bundled = partial(bundle, read=read, with_exports=True, said=SAID if first else "")
-    opened = [name for name in OPENED if name in files]
+    opened = [name for name in OPENED_SCRIPTS if name in files]
     page = bundled(*first)
     later = bundled(*filter(is_later, mounted), *opened, base="page", held=held)
     engine = bundled(BESIDE, base="page", held=held) if BESIDE in files else ""

@@ -31,7 +31,7 @@ from transformer.server.limits import MAX_MADE, MAX_SECONDS
 from transformer.server.page_models import example_of
 from transformer.server.requests import caller, taken, time_limit
 from transformer.server.service import Languages, Service, lines_of
-from transformer.server.trainings import SIGN
+from transformer.server.trainings import NAME_SEPARATOR
 from transformer.tokenizer import Tokenizer
 from transformer.views.run_facts import facts_of, hypotheses_of, kinds_of, windows_of
 
@@ -51,7 +51,7 @@ _STOPPED = {
 def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
     """The facts of a run for the page's scripts; `key` is its id in the store, `model` made it.
     task: the exercise that a visit's own model learned."""
-    name, is_own, _ = run.model.partition(SIGN)
+    name, is_own, _ = run.model.partition(NAME_SEPARATOR)
     exercise = EXERCISES.get(name.rpartition("-")[0]) if is_own else None
     return {
         **facts_of(run),

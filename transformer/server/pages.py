@@ -77,7 +77,7 @@ POLICY = "; ".join(
 
 # scheme://host or scheme://host:port, as Content-Security-Policy has it; "*." for all below a name.
 ORIGIN = re.compile(r"https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:(\d{1,5}|\*))?")
-ROOM = "oooo"  # of what follows the stored example, as in web/tokens.js
+ROOM_TEXT = "oooo"  # of what follows the stored example, as in web/tokens.js
 FEW_COLOURS = 0xE0  # eight: the picture of all heads then takes a third of the bytes
 
 
@@ -258,4 +258,4 @@ def first_look(service: Service) -> dict[str, str]:
     small = atlas(run, site.stack, site.kind)
     few = np.bitwise_and(small.pixels, FEW_COLOURS, dtype=np.uint8)
     heads = data_url(mosaic(small._replace(pixels=few)))
-    return {"text": run.text, "room": ROOM if goes_on else "", "heads": heads}
+    return {"text": run.text, "room": ROOM_TEXT if goes_on else "", "heads": heads}

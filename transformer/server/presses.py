@@ -24,7 +24,7 @@ from transformer.checks import check_names
 from transformer.inference.deadline import Deadline, until
 from transformer.messages import say, say_n
 from transformer.runs.run import Run
-from transformer.server.errors import CAUSED, public_error, reported
+from transformer.server.errors import CLIENT_ERRORS, public_error, reported
 from transformer.server.fields import NUMBERS, WORDS, settings_of
 from transformer.server.guard import LINES, Data
 from transformer.server.page_models import controls_of, example_of, first_controls, is_offered
@@ -43,7 +43,7 @@ from transformer.server.slots import Slots
 ALIVE_S = 10.0  # without a line, after which an empty one is sent
 PLACE_S = 0.5  # between two lines that say a waiting request's place
 SHOWN_EVERY_S = 0.05
-AHEAD = 4  # lines of progress that a slow client has not read yet; further ones are left out
+MAX_UNREAD_LINES = 4  # of progress, by a slow client; further ones are left out
 Update = dict[str, Any]
 Work = Callable[[Mapping[str, Any]], Iterator[Update]]
 
@@ -111,7 +111,7 @@ async def _lines(slots: Slots, work: Callable[[], Iterator[Update]]) -> AsyncGen
 
     def do() -> None:
         for update in work():
-            if not update.get("running") or lines.qsize() < AHEAD:
+            if not update.get("running") or lines.qsize() < MAX_UNREAD_LINES:
                 put(update)
 
     try:
@@ -158,7 +158,7 @@ def generate(
 
         try:
             yield from service.budget.attempt_steps(steps)
-        except CAUSED as error:
+        except CLIENT_ERRORS as error:
             yield {"status": problem(error), "running": False}
 
 
@@ -221,7 +221,7 @@ def read_batch(service: Service, visitor: str, request: Mapping[str, Any]) -> Up
     try:
         with service.requests.open(visitor) as deadline, until(deadline):
             batch = service.budget.attempt(lambda: batch_of(service, request))
-    except CAUSED as error:
+    except CLIENT_ERRORS as error:
         return {"status": problem(error)}
     facts = batch_facts(batch, service.store.put(batch, visitor), padding_hidden=padding_hidden)
     count, length = batch.ids.shape

@@ -42,7 +42,7 @@ from transformer.server.requests import Streamed, set_caller
 from transformer.server.service import Service
 from transformer.server.store import CALLS
 
-FIRST, EVENTS = asyncio.FIRST_COMPLETED, "text/event-stream"
+FIRST_DONE, EVENTS = asyncio.FIRST_COMPLETED, "text/event-stream"
 ALIVE_S = 10.0  # a heartbeat is sent after so long without another message
 Message = dict[str, Any]
 
@@ -147,7 +147,7 @@ class Programs:
                 more = asyncio.create_task(arrived.wait())
                 tasks = [call.task for call in unread if call.task]
                 try:
-                    await asyncio.wait((*tasks, more), timeout=ALIVE_S, return_when=FIRST)
+                    await asyncio.wait((*tasks, more), timeout=ALIVE_S, return_when=FIRST_DONE)
                 finally:
                     more.cancel()
                 tasks.clear()

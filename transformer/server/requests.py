@@ -35,7 +35,7 @@ T = TypeVar("T")
 NICENESS = 15  # a thread without it gets thirty times the processor's time
 STALLED_S = 10.0  # for which a line may not move while requests wait
 # What may take longer than that.
-LONG = ("trainings", "files", "idle")
+LONG_WAITING_SHARES = ("trainings", "files", "idle")
 SLICE_S = 1.0  # that a request runs the network before it steps aside for those who wait
 
 
@@ -271,7 +271,7 @@ def stalled(shares: Mapping[str, Slots]) -> list[str]:
     return [
         name
         for name, slots in shares.items()
-        if name not in LONG and slots.stalled_s() >= STALLED_S
+        if name not in LONG_WAITING_SHARES and slots.stalled_s() >= STALLED_S
     ]
 
 

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from transformer.checks import check_flag, check_names, shortened
 from transformer.server import learning, lessons
-from transformer.server.errors import CAUSED, CLOSED, HANDLERS, NO_STORE, Refused
-from transformer.server.guard import ASKED, JSON, Data
+from transformer.server.errors import CLIENT_ERRORS, CLOSED, HANDLERS, NO_STORE, Refused
+from transformer.server.guard import JSON, LANGUAGE_PARAMETER, Data
 from transformer.server.limits import MAX_ASKED, MAX_LISTED
 from transformer.server.page_runs import Regenerator
 from transformer.server.presses import add_presses
@@ -78,7 +78,7 @@ def answer(service: Service, picture: Picture, data: Mapping[str, Any]) -> Answe
     try:
         return picture.ask(*network, *of, given=rest)
     except Exception as error:
-        if not service.debug or isinstance(error, CAUSED):
+        if not service.debug or isinstance(error, CLIENT_ERRORS):
             raise
         traceback.print_exc()
         return {"figure": of_text("".join(traceback.format_exception(error)))}
@@ -186,7 +186,7 @@ def _add_routes(
             data = {
                 name: parameters[name].read(text) if name in parameters else text
                 for name, text in request.query_params.items()
-                if name != ASKED
+                if name != LANGUAGE_PARAMETER
             }
             is_public = all(store.is_pinned(data.get(name)) for name in public)
             return await answered(request, data, "private, no-cache" if is_public else NO_STORE)

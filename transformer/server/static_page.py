@@ -58,7 +58,7 @@ from transformer.views.registry import VIEWS
 START, WORKER = "browser/page/start.js", "browser/page_worker.js"
 IMPORTS = {PAGE: "page", LATER: "later", START: "start", WORKER: "worker"}  # of scripts
 OFFLINE = "browser/page/offline.js"
-FIRST = (PAGE, START)  # scripts, which are fetched while the page is still read
+FIRST_SCRIPTS = (PAGE, START)  # scripts, which are fetched while the page is still read
 # And its texts, which browser/page/folder.js reads.
 FETCHED = """<script>
 globalThis.texts = [`words/${spokenHere}.json.gz`, "site.json.gz"].map((name) => fetch(name));
@@ -111,7 +111,9 @@ class Page:
             path.write_bytes(content)
         imports = {name: f"./{file}" for file, name in IMPORTS.items()}
         door = f'<script type="importmap">{json.dumps({"imports": imports})}</script>\n'
-        door += FETCHED + "".join(f'<link rel="modulepreload" href="{script}">' for script in FIRST)
+        door += FETCHED + "".join(
+            f'<link rel="modulepreload" href="{script}">' for script in FIRST_SCRIPTS
+        )
         door += f'<link rel="stylesheet" href="{STYLE}">'
         opens = bundle("browser/page/folder.js")
         page = self._page(door, f'<script type="module">\n{opens}</script>')

@@ -30,11 +30,11 @@ Kept = Run | Batch
 ENTRY_BYTES = 1_000  # of an entry, apart from its value
 CANDIDATE_BYTES = 200  # an object and its numbers
 OBJECT_BYTES = 14_000  # of all other objects of a run
-TRIES = 2
+MAX_TRIES = 2
 SWEPT_AT_ONCE = 200  # entries, in about a millisecond
 # Of PyTorch's allocators (Linux, Windows, CUDA), the C++ library and oneDNN, as RuntimeError.
 # The last is what torch's parser of arguments says when its tables could not be allocated.
-SIGNS = (
+OUT_OF_MEMORY_WORDS = (
     "allocate memory", "not enough memory", "out of memory", "bad_alloc", "create a memory",
     "unknown parameter type",
 )  # fmt: skip
@@ -225,7 +225,7 @@ class MemoryBudget:
 
     def attempt_steps(self, begin: Callable[[], Iterator[T]]) -> Iterator[T]:
         """Yield from begin() in the same way, from the start at the second try."""
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             try:
                 yield from begin()
                 return
@@ -292,7 +292,9 @@ class MemoryBudget:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an allocation failed, in Python, NumPy, PyTorch or below them."""
-    lacks = isinstance(error, RuntimeError) and any(sign in str(error) for sign in SIGNS)
+    lacks = isinstance(error, RuntimeError) and any(
+        sign in str(error) for sign in OUT_OF_MEMORY_WORDS
+    )
     return lacks or isinstance(error, MemoryError)
 
 

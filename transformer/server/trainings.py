@@ -30,14 +30,14 @@ from transformer.server.slots import Place, Slots
 from transformer.server.store import MODELS, TRAININGS, MemoryBudget
 
 WAITING = "waiting"  # before those of a process
-DO = ("pause", "go", "step", "stop")
+COMMANDS = ("pause", "go", "step", "stop")
 CROWDED: Why = (mark("Ended: it was paused for a minute while others waited."), {})
 PUSHED_OUT: Why = (
     mark("Visitors with fewer training runs waiting took its place; start it again."),
     {},
 )
 IDLE_S = 120.0  # after which a process that trains nothing is ended
-SIGN = "~"  # between a model's readable name and its random part
+NAME_SEPARATOR = "~"  # between a model's readable name and its random part
 MODULE_BYTES = 3_000  # of one module of a network, apart from its weights
 
 
@@ -118,7 +118,7 @@ class Trainings:
 
     def steer(self, training: Training, do: object) -> None:
         """Pause, go on, make one step, or stop. Raises ValueError for anything else."""
-        check_choice("do", do, DO)
+        check_choice("do", do, COMMANDS)
         with self._lock:
             if training.trainer is not None:
                 training.trainer.tell(do)
@@ -222,7 +222,7 @@ class OwnModels:
     def add(self, visitor: str, label: str, model: Model) -> Model:
         """Keep a model, under a new name, for a visitor; beyond their limit the oldest is
         evicted."""
-        name = f"{model.name}{SIGN}{secrets.token_urlsafe(12)}"
+        name = f"{model.name}{NAME_SEPARATOR}{secrets.token_urlsafe(12)}"
         model = dataclasses.replace(model, name=name, most_recorded_bytes=MAX_RECORDED_BYTES)
         n_bytes = model.weight_bytes + MODULE_BYTES * sum(1 for _ in model.network.modules())
         n_bytes += bytes_of((model.card, model.metadata, model.sample))
@@ -240,7 +240,7 @@ class OwnModels:
                 "model_expired",
                 "model {name} opens only in the visit that trained it, and only as long as the "
                 "server keeps it; train one anew in the tab Learn",
-                name=shortened(name.partition(SIGN)[0]),
+                name=shortened(name.partition(NAME_SEPARATOR)[0]),
             )
         return own
 
@@ -251,4 +251,4 @@ class OwnModels:
 
 def is_own(name: object) -> bool:
     """Whether a name may be that of a model of a visit."""
-    return isinstance(name, str) and SIGN in name
+    return isinstance(name, str) and NAME_SEPARATOR in name

@@ -41,7 +41,7 @@ _USUAL = re.compile(
 MOST_NAMES = 3
 
 # Texts that a tokenizer may encode wrongly, or never finish encoding.
-HARD = (f"{'a' * 2000}!", " " * 2000, "Hé, 🦊 said:\n\t« ça va ? » \x00", f"1{PADDING} {END}")
+HARD_TEXTS = (f"{'a' * 2000}!", " " * 2000, "Hé, 🦊 said:\n\t« ça va ? » \x00", f"1{PADDING} {END}")
 
 
 class Tokenizer:
@@ -353,7 +353,7 @@ class Tokenizer:
 
     def _check_texts(self) -> None:
         """Raise ValueError unless a few difficult texts survive encoding and decoding."""
-        for text in () if self._known else HARD:
+        for text in () if self._known else HARD_TEXTS:
             if self.to_bytes(self.encode(text)) != text.encode():
                 raise ValueError(f"the ids of {shortened(text)} decode to another text")
 

@@ -142,15 +142,15 @@ def windows(length: int, max_len: int) -> list[tuple[int, int, int]]:
 
 
 OPENINGS = ("Once upon a time", "One day", "There was a", "Lily", "Tom and his")
-BATCH = 20
+BATCH_SAMPLES = 20
 SAMPLE_TOKENS = 300
 
 
 def sample_stories(model: Model, count: int) -> list[str]:
     """Texts sampled at temperature 1, without filters, from a few openings; seeds 0, 1, 2, ..."""
     stories = []
-    for start in range(0, count, BATCH):
-        seeds = list(range(start, min(count, start + BATCH)))
+    for start in range(0, count, BATCH_SAMPLES):
+        seeds = list(range(start, min(count, start + BATCH_SAMPLES)))
         texts = [model.tokenizer.readable(OPENINGS[seed % len(OPENINGS)]) for seed in seeds]
         runs = model.generate_batch(
             texts, seeds=seeds, temperature=1.0, max_new_tokens=SAMPLE_TOKENS
@@ -187,7 +187,7 @@ def longest_shared_passage(samples: Sequence[str], documents: Iterable[str]) -> 
 
 
 ROWS_AT_ONCE = 256  # sentences times beams: their logits fit a CPU's cache
-LONGER = 50  # a translation may have this many tokens more than its source
+MAX_EXTRA_TOKENS = 50  # a translation may have this many tokens more than its source
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -240,7 +240,7 @@ def translate(
             end_ids=tokenizer.end_ids,
             forced_end=tokenizer.forced_end,
             beams=beams,
-            max_new_tokens=[len(sources[index]) + LONGER for index in part],
+            max_new_tokens=[len(sources[index]) + MAX_EXTRA_TOKENS for index in part],
             length_penalty=length_penalty,
         )
         for index, beam in zip(part, hypotheses, strict=True):

@@ -30,7 +30,7 @@ from transformer.training.updates import updated_by
 STATE = "training"  # a folder in the checkpoint's
 FILE = "state.safetensors"
 LOG = "log.jsonl"  # a line of JSON for each step
-POINTS = 100  # of the curve of training losses
+CURVE_POINTS = 100  # of the curve of training losses
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # glibc's M_TRIM_THRESHOLD and M_MMAP_MAX
 
 
@@ -229,10 +229,10 @@ def keep_log_until(folder: Path, step: int) -> None:
 def write_curve(folder: Path) -> dict[str, list[list[float]]]:
     """Write folder/loss.html from folder/log.jsonl; returns the plotted points.
 
-    "train": [step, mean nats per token] in POINTS stretches; "valid": [step, nats per token].
+    "train": [step, mean nats per token] in CURVE_POINTS stretches; "valid": [step, nats per token].
     """
     lines = log_entries(folder)
-    stretch = max(1, len(lines) // POINTS)
+    stretch = max(1, len(lines) // CURVE_POINTS)
     train = []
     for start in range(0, len(lines), stretch):
         part = lines[start : start + stretch]

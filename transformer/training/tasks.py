@@ -38,7 +38,7 @@ from transformer.training.recipe import Recipe
 SAMPLE_TOKENS = 60
 # More than in validation: each step then learns from more tokens (Wettig et al. 2023).
 TRAINED_SHARE = 0.3
-WHOLE = 0.5  # of the documents stay whole; the others become short passages, as visitors type
+WHOLE_SHARE = 0.5  # of the documents stay whole; the others become short passages, as visitors type
 GOES_ON = 0.6  # the probability that a passage has one more sentence
 _BETWEEN = re.compile(r'(?<=[.!?"])\s+')  # sentences
 
@@ -176,7 +176,7 @@ class FillIn(LanguageModel):
 
 def passages(text: str, rng: Random) -> list[str]:
     """A document whole, or cut into passages of one or more sentences."""
-    if rng.random() < WHOLE:
+    if rng.random() < WHOLE_SHARE:
         return [text]
     parts: list[list[str]] = []
     for sentence in _BETWEEN.split(text):

@@ -47,7 +47,7 @@ from transformer.views.whatif.ablation import importance
 from transformer.views.whatif.breaks import answer_broken
 from transformer.views.whatif.patching import TEACHING, patching
 
-TWO = ["", ""]  # labels
+TWO_LABELS = ["", ""]  # labels
 NUMBERS = ("x", "y", "z", "text", "customdata", "hovertext")  # of a trace
 
 
@@ -73,15 +73,18 @@ def recorded_frames(run: Run, batch: Batch) -> dict[str, Any]:
     """Of figures whose numbers a run holds, by name: of attention, masks and added positions."""
     stack, kind = run.trace.kinds()[-1]
     return {
-        "head": head_frame(TWO, TWO),
-        "combined": head_frame(TWO, TWO, combined=True),
+        "head": head_frame(TWO_LABELS, TWO_LABELS),
+        "combined": head_frame(TWO_LABELS, TWO_LABELS, combined=True),
         **answer_columns(run, stack=stack, kind=kind),
         **{name: _bare(figure) for name, figure in _recorded(run, batch)},
     }
 
 
 def _recorded(run: Run, batch: Batch) -> Iterator[tuple[str, go.Figure]]:
-    yield "mask", mask_heatmap(TWO, TWO, torch.ones(2, 2, dtype=torch.bool).numpy(), "")
+    yield (
+        "mask",
+        mask_heatmap(TWO_LABELS, TWO_LABELS, torch.ones(2, 2, dtype=torch.bool).numpy(), ""),
+    )
     yield "padded", padded_batch(batch)
     here = next(iter(batch.trace.records))
     yield "removed", mask_removed(batch, 0, here, 0, masks_used(batch, here)[-1])
@@ -116,7 +119,9 @@ def _figures(models: ModelQueries, run: Run) -> Iterator[tuple[str, go.Figure]]:
     flat = torch.zeros(layers(stack), 2)
     yield (
         "patching",
-        patching(PatchEffect(target=0, before=0.0, other=0.0, change=flat), TWO, TWO, ""),
+        patching(
+            PatchEffect(target=0, before=0.0, other=0.0, change=flat), TWO_LABELS, TWO_LABELS, ""
+        ),
     )
     parts = models.ask(journey, run).parts
     if parts is not None:

@@ -79,11 +79,11 @@ class Parameter(ABC):
 
     def schema(self) -> dict[str, Any]:
         """The declaration as plain values, for the page and for programs."""
-        facts = {name: getattr(self, name) for name in _TOLD if hasattr(self, name)}
+        facts = {name: getattr(self, name) for name in _SCHEMA_FIELDS if hasattr(self, name)}
         return {"type": type(self).__name__.lower()} | facts
 
 
-_TOLD = ("name", "title", "help", "default", "use", "optional", "options", "least", "most")
+_SCHEMA_FIELDS = ("name", "title", "help", "default", "use", "optional", "options", "least", "most")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -45,7 +45,7 @@ SYMBOL = "read_tokens"
 TYPES = (torch.float32, torch.bfloat16, torch.float16)  # as kernels.h counts them
 SAMPLE_BYTES, WIDTH = 2**24, 256  # read to time a kernel; weights per row
 ROUNDS = 9
-GAIN = 0.85  # of the first kernel's time; others must beat it clearly, as timings vary
+MAX_TIME_SHARE = 0.85  # of the first kernel's time; others must beat it clearly, as timings vary
 
 
 class Kernel(NamedTuple):
@@ -241,4 +241,4 @@ def _quickest_for(library: ctypes.CDLL, weights: torch.Tensor) -> int:
             multiplied(library, kernel, weights, x, out)
             least[kernel] = min(least[kernel], time.thread_time() - started)
     best = min(range(len(least)), key=least.__getitem__)
-    return best if least[best] < GAIN * least[0] else 0
+    return best if least[best] < MAX_TIME_SHARE * least[0] else 0

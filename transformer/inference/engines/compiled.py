@@ -30,7 +30,7 @@ from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOn
 
 AUTO, NETWORK, COMPILED = "auto", "network", "compiled"
 ENGINES = (AUTO, COMPILED, NETWORK)
-AHEAD, AHEAD_BYTES = 16, 2**29  # tokens of one call, and weights that it reads: some 50 ms
+AHEAD_TOKENS, AHEAD_BYTES = 16, 2**29  # tokens of one call, and weights that it reads: some 50 ms
 # The choices of a configuration whose arithmetic `step.c` has. A name added to a table of
 # `transformer/model/` is not among them until the C code is extended.
 SUPPORTED: dict[str, frozenset[Any]] = {
@@ -224,7 +224,9 @@ class CompiledText:
         self._check(token, position)
         self._text.work = address_of(self._work)
         room, network = self._length - position, self._network
-        count = max(1, min(AHEAD, AHEAD_BYTES // self._description.n_bytes, greedy.most, room))
+        count = max(
+            1, min(AHEAD_TOKENS, AHEAD_BYTES // self._description.n_bytes, greedy.most, room)
+        )
         logits, tokens = new_floats(count, network.vocabulary), (c_int * count)(token)
         ends, never = list(greedy.ends), -1 if greedy.never is None else greedy.never
         n_read = self._step.ahead(

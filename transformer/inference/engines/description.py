@@ -23,7 +23,7 @@ from transformer.model.transformer import DecoderOnly, EncoderDecoder
 PAGE_BYTES = 2**21
 COLLAPSE = 25  # MADV_COLLAPSE of Linux 6.1: merges small pages into large ones at once
 ACTIVATIONS = ("relu", "gelu", "gelu-tanh", "silu")  # as functions.h counts them
-SAMPLE = 4096  # weights that are checked before all are
+N_SAMPLED_WEIGHTS = 4096  # weights that are checked before all are
 
 
 def _fields(kind: type, *names: str) -> list[tuple[str, type]]:
@@ -233,7 +233,7 @@ def smallest(weight: Tensor) -> Tensor:
     if weight.dtype != torch.float32:
         return weight
     for dtype in TYPES[1:]:
-        few = weight.flatten()[:SAMPLE]
+        few = weight.flatten()[:N_SAMPLED_WEIGHTS]
         if few.to(dtype).float().equal(few):
             copy = weight.to(dtype)
             if copy.float().equal(weight):

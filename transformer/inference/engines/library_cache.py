@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 COMPILE_S = 30.0  # the usual time is one or two
-ROOM = 2**22  # bytes, more than a compiler writes
+MIN_FREE_BYTES = 2**22  # bytes, more than a compiler writes
 
 
 class NotSafe(OSError):
@@ -125,7 +125,7 @@ def _compiled(
     """Compile into the folder; other processes may do the same at the same time."""
     with tempfile.TemporaryDirectory(dir=folder) as own:
         output = Path(own) / f"{name}.so"
-        output.write_bytes(bytes(ROOM))  # raises OSError on a full disk
+        output.write_bytes(bytes(MIN_FREE_BYTES))  # raises OSError on a full disk
         if _run([*command, "-o", str(output), "-lm"], own) != 0:
             return None
         library = _loaded(output, symbol)

@@ -21,7 +21,7 @@ from transformer.views.parameters import HEAD, KIND, STACK, Choice, Int
 
 HEIGHT = 620
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star")  # of the largest clusters
-ALONE = "circle-open"
+ALONE_SYMBOL = "circle-open"
 PASSAGE, LINE = 240, 60  # characters of a text
 COMMAND = "python -m transformer.analysis.corpus"
 
@@ -131,7 +131,7 @@ def _trace(
         textposition="top center",
         textfont={"size": style.FONT_SIZE, "color": colours.muted},
         marker={
-            "symbol": ALONE if alone else SHAPES[group],
+            "symbol": ALONE_SYMBOL if alone else SHAPES[group],
             "size": [16 if point.chosen else 9 for point in points],
             "opacity": 1,
             "color": [colours.text if alone and point.chosen else colour for point in points],

@@ -67,7 +67,7 @@ def _places(centres: list[float]) -> dict[str, Any]:
 
 
 def _pointer_cells(rows: list[float], columns: list[float]) -> go.Heatmap:
-    clear = [[0, style.CLEAR], [1, style.CLEAR]]
+    clear = [[0, style.TRANSPARENT], [1, style.TRANSPARENT]]
     numbers = [[[layer, head] for layer in range(len(columns))] for head in range(len(rows))]
     return go.Heatmap(
         x=columns,

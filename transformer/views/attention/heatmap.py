@@ -72,7 +72,7 @@ RANGE = Choice(
     link="range",
 )
 NUMBERS = Bool(use="request")
-FEWER = 2  # queries and keys are sent in place of so many times as many scores, or more
+MIN_SAVING = 2  # queries and keys are sent in place of so many times as many scores, or more
 
 _STAGE_TITLES = {
     "scores": "{scores}, before the mask",
@@ -273,7 +273,7 @@ def answer_heatmap(
     answer, vectors = mask_answer(view.allowed) | {"figure": frame}, view.vectors
     if view.is_off:
         return answer | {"scores": view.scores, "weights": view.weights}
-    if vectors is None or FEWER * sum(part.size for part in vectors) > view.allowed.size:
+    if vectors is None or MIN_SAVING * sum(part.size for part in vectors) > view.allowed.size:
         return answer | {"scores": view.scores}
     return answer | dict(zip(("queries", "keys"), vectors, strict=True))
 

@@ -22,7 +22,7 @@ MAX_TICKS = 32  # an axis: more labels cannot be read and take longer to draw th
 TICK_CHARACTERS = 14
 COLUMN_PX = 22  # the least that a bar with an upright label needs
 HOVER_CHARACTERS = 60
-CLEAR = "rgba(0,0,0,0)"
+TRANSPARENT = "rgba(0,0,0,0)"
 LEGEND_ABOVE = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
 
 _ISOLATE, _RELEASE = "\u2068", "\u2069"  # keep a right-to-left token from turning its neighbours
@@ -219,9 +219,9 @@ def layout(title: str, subtitle: str = "", **more: Any) -> dict[str, Any]:
         },
         "font": {"family": FONT, "size": FONT_SIZE, "color": LIGHT.text},
         "paper_bgcolor": PAPER,
-        "plot_bgcolor": CLEAR,
+        "plot_bgcolor": TRANSPARENT,
         "margin": {"l": 60, "r": 16, "t": 72, "b": 60},
-        "modebar": {"bgcolor": CLEAR, "color": LIGHT.muted, "activecolor": LIGHT.accent},
+        "modebar": {"bgcolor": TRANSPARENT, "color": LIGHT.muted, "activecolor": LIGHT.accent},
         "separators": signs(),
         "hoverlabel": {"font": {"family": FONT, "size": FONT_SIZE}, "align": "left"},
     }

@@ -58,7 +58,7 @@ STYLES = (
 PAGE_STYLES = ("browser/page/page.css", "views/export/static/saved.css")
 PLOTLY = "server/static/vendor/plotly-cartesian.min.js"
 # The views that a run's numbers are enough for; of other folders, all.
-SHOWN = (
+DEFAULT_VIEWS = (
     "attention", "head_metrics", "attention_math", "future", "masks", "positions", "prediction",
     "architecture",
 )  # fmt: skip
@@ -133,14 +133,14 @@ def _views_of(runs: list[Run]) -> list[View]:
         "prediction": foreign or config.head != "tokens",
         "architecture": foreign,
     }
-    names = [name for name in SHOWN if not lacks.get(name)]
+    names = [name for name in DEFAULT_VIEWS if not lacks.get(name)]
     names += [view.name for view in own_views() if drawn_by_default(view, runs[0])]
     every = tabs(view for name, view in VIEWS.items() if name in names)
     return [view for group in every.values() for view in group]
 
 
 def _is_own(view: View) -> bool:
-    return view.name not in SHOWN
+    return view.name not in DEFAULT_VIEWS
 
 
 def _schema(views: list[View]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ OPENER = "browser/page/one_file.js"
 NOTES = "browser/page/unopened.html"  # why it does not open
 HOLE = re.compile(r"/\*(\w+)\*/")
 ALPHABET = bytes(code for code in range(33, 127) if chr(code) not in '<&"')  # no markup
-GROUPS = 1 << 16  # of 13 bytes, which are packed at a time
+PACKED_GROUPS = 1 << 16  # of 13 bytes, which are packed at a time
 
 
 def filled(parts: Mapping[str, str]) -> str:
@@ -54,8 +54,8 @@ def as_text(content: bytes, *, is_float16: bool = False, level: int = 9) -> str:
 def _letters(data: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
     """The characters of bytes, two for 13 bits; the last bits are followed by zeros."""
     letters = np.frombuffer(ALPHABET, np.uint8)
-    for start in range(0, len(data), 13 * GROUPS):
-        bits = np.unpackbits(data[start : start + 13 * GROUPS])
+    for start in range(0, len(data), 13 * PACKED_GROUPS):
+        bits = np.unpackbits(data[start : start + 13 * PACKED_GROUPS])
         groups = np.pad(bits, (0, -len(bits) % 13)).reshape(-1, 13)
         whole = groups @ (1 << np.arange(12, -1, -1, dtype=np.int32))
         yield np.stack([letters[whole // 91], letters[whole % 91]], axis=1)

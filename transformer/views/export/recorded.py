@@ -48,7 +48,9 @@ from transformer.views.registry import PICTURES, own_views
 from transformer.views.run_facts import facts_of
 
 SHOWN_DIMENSIONS = 16  # of the map to a later position: what the view shows at first
-CLOSE = 2e-5  # of the largest score: worked-out scores this near are taken for the recorded ones
+SCORE_TOLERANCE = (
+    2e-5  # of the largest score: worked-out scores this near are taken for the recorded ones
+)
 
 
 def content(run: Run, pack: Pack, row: str = "0") -> dict[str, Any]:
@@ -204,15 +206,15 @@ def heads_of(record: AttentionRecord, pack: Pack) -> dict[str, Any]:
     if record.q is not None and record.k is not None:
         q, k = array(record.q[0]), array(record.k[0])
         largest = max(1.0, float(np.abs(scores).max()))
-        if np.abs(_products(q, k) - scores).max() <= CLOSE * largest:
+        if np.abs(_products(q, k) - scores).max() <= SCORE_TOLERANCE * largest:
             rough = rounded(q), rounded(k)  # if that changes no weight
             products = torch.from_numpy(_products(*rough))
             again = array(masked_softmax(products, record.allowed[0].cpu()))
-            q, k = rough if np.abs(again - softmax).max() <= CLOSE / 2 else (q, k)
+            q, k = rough if np.abs(again - softmax).max() <= SCORE_TOLERANCE / 2 else (q, k)
             parts = {"queries": q, "keys": k}
             if record.v is not None:
                 parts["values"] = rounded(array(record.v[0])[..., 0])
-    if np.abs(softmax - weights).max() > CLOSE:
+    if np.abs(softmax - weights).max() > SCORE_TOLERANCE:
         parts["weights"] = weights
     return {name: pack.array(values) for name, values in parts.items()}
 

@@ -15,8 +15,8 @@ from transformer.views.drawing import style
 from transformer.views.parameters import Bool, Choice, Int, Number
 
 HEIGHT = 404
-MOST = 400  # points of a curve
-GAP = 0.46  # where the lower picture ends
+MAX_POINTS = 400  # points of a curve
+LOSS_DOMAIN_START = 0.46  # where the lower picture ends
 
 
 def learning_curves(
@@ -31,10 +31,10 @@ def learning_curves(
 ) -> go.Figure:
     """Loss (nats per token) of each step above; below, of the measured steps, shares from 0 to 1.
 
-    losses: from step 1 on; at most MOST are drawn. score: another share next to the accuracy,
+    losses: from step 1 on; at most MAX_POINTS are drawn. score: another share next to the accuracy,
     called score_name. total: steps of the whole training run; at: the step that is looked at.
     """
-    colours, stride = style.LIGHT, max(1, -(-len(losses) // MOST))
+    colours, stride = style.LIGHT, max(1, -(-len(losses) // MAX_POINTS))
     steps = range(1, len(losses) + 1, stride)
     drawn = [losses[step - 1] for step in steps]
     right = say("accuracy, held-out questions")
@@ -54,11 +54,11 @@ def learning_curves(
         margin={"l": 56, "r": 12, "t": 94, "b": 44},
         xaxis=style.axis(say("step"), anchor="y", range=[0, 1.01 * total]),
         yaxis=style.axis(
-            say("share"), range=[-0.02, 1.04], domain=[0, GAP - 0.06],
+            say("share"), range=[-0.02, 1.04], domain=[0, LOSS_DOMAIN_START - 0.06],
             showgrid=True, tickformat=".0%", nticks=5,
         ),
         yaxis2=style.axis(
-            say("loss, nats"), domain=[GAP, 1], rangemode="tozero", showgrid=True,
+            say("loss, nats"), domain=[LOSS_DOMAIN_START, 1], rangemode="tozero", showgrid=True,
             anchor="x", nticks=5,
         ),
         legend=style.LEGEND_ABOVE,

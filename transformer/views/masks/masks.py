@@ -36,7 +36,7 @@ _WHICH = Choice(
 )
 WHOLE_STEPS = 1, 2, 5, 10, 20, 50, 100, 10**6  # of labelled positions; Plotly's own can be halves
 
-PALE = 4  # of which a cell is 1, on the scale of weights
+SCALE_END = 4  # of which a cell is 1, on the scale of weights
 _TITLES = {
     "padding": "Padding mask: no one reads keys that are padding",
     "causal": "Causal mask: no one reads keys that come later",
@@ -78,7 +78,9 @@ def mask_heatmap(
 def _filled(where: BoolArray, **more: Any) -> go.Heatmap:
     """Cells of one colour where something is, NaN elsewhere."""
     z = np.where(where, np.float32(1), np.float32(np.nan))
-    return go.Heatmap(z=z, colorscale=style.WEIGHTS, zmin=0, zmax=PALE, showscale=False, **more)
+    return go.Heatmap(
+        z=z, colorscale=style.WEIGHTS, zmin=0, zmax=SCALE_END, showscale=False, **more
+    )
 
 
 def mask_figure(

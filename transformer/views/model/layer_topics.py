@@ -26,7 +26,7 @@ from transformer.views.model.formulas import (
     of_feed_forward,
     of_residual,
 )
-from transformer.views.model.topic import FIRST, Code, HeadAtQuery, Topic
+from transformer.views.model.topic import N_NUMBERS, Code, HeadAtQuery, Topic
 
 # --- one head and one query -----------------------------------------------------------------------
 
@@ -36,7 +36,7 @@ def attention(chosen: HeadAtQuery) -> Topic:
     config, row, kind = chosen.run.config, chosen.row, chosen.site.kind
     best, root = int(row.weights.argmax()), math.sqrt(row.score_size)
     # the keys of the largest weights; masked ones only if all of them are
-    order = np.argsort(-row.weights, kind="stable")[:FIRST].tolist()
+    order = np.argsort(-row.weights, kind="stable")[:N_NUMBERS].tolist()
     keys = sorted([key for key in order if row.allowed[key]] or order)
     asks = say(
         "The chosen token asks with its query; each key answers with a score. The scores "
@@ -77,7 +77,7 @@ def mask(chosen: HeadAtQuery) -> Topic:
     after = "" if window is None else f"i − {window} < "
     before = " ≤ i" if is_causal else f" < i + {window}"
     # some keys on both sides of the query, where the mask begins to hide
-    start = max(0, min(chosen.query - FIRST // 2 + 1, total - FIRST))
+    start = max(0, min(chosen.query - N_NUMBERS // 2 + 1, total - N_NUMBERS))
     numbers = {
         "scores": row.traced_scores, "fill": torch.finfo(torch.float32).min, "mask": allowed,
         "filled": np.where(allowed, row.traced_scores, -np.inf),
@@ -96,7 +96,7 @@ def mask(chosen: HeadAtQuery) -> Topic:
             (masked_softmax, "filled=scores scores=scores:scores mask=scores:mask fill=lowest"),
         ],
         numbers=numbers,
-        shown=[("Tk", range(start, min(total, start + FIRST)))],
+        shown=[("Tk", range(start, min(total, start + N_NUMBERS)))],
         agrees=by_position[chosen.query].tolist() == allowed.tolist(),
     )
 

@@ -16,7 +16,7 @@ from transformer.views.model.formulas import (
     of_added_positions,
     of_rotation,
 )
-from transformer.views.model.topic import FIRST, Code, HeadAtQuery, Topic
+from transformer.views.model.topic import N_NUMBERS, Code, HeadAtQuery, Topic
 
 
 def positions(chosen: HeadAtQuery) -> Topic:
@@ -63,7 +63,7 @@ def _rotation(chosen: HeadAtQuery, says: list[str]) -> Topic:
     longer = settings.multiplier
     vectors = rotated_pair(chosen.run, chosen.site, chosen.head, chosen.query)
     theta = frequencies_of(settings).double().numpy()
-    angles, pairs = theta * chosen.query, range(min(FIRST // 2, half))
+    angles, pairs = theta * chosen.query, range(min(N_NUMBERS // 2, half))
     numbers = dict(
         p=chosen.query, theta=theta, cos=longer * np.cos(angles), sin=longer * np.sin(angles)
     )

@@ -9,7 +9,7 @@ from transformer.messages import numeral, say, say_n
 from transformer.runs import steps
 from transformer.runs.request import Sampling
 from transformer.views.model.formulas import SOFTMAX
-from transformer.views.model.topic import FIRST, Code, HeadAtQuery, Topic, quoted
+from transformer.views.model.topic import N_NUMBERS, Code, HeadAtQuery, Topic, quoted
 
 # For each filter its condition, its function, and the name of the condition in the function.
 _FILTERS = {
@@ -54,7 +54,7 @@ def sampling(chosen: HeadAtQuery) -> Topic:
             step.n_kept,
             all=numeral(chosen.run.config.output_vocab_size),
         )
-    best, temperature = step.candidates[:FIRST], settings.temperature if settings else 1.0
+    best, temperature = step.candidates[:N_NUMBERS], settings.temperature if settings else 1.0
     logits = torch.tensor([[candidate.logit for candidate in best]])
     present = [[at for at, candidate in enumerate(best) if candidate.id in text]]
     left = generation.penalised(logits, present, penalty)[0].tolist()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]  # contains the package
-SHORT = 6  # a function of fewer lines is shown in full, of others the lines with a part
+WHOLE_BELOW_LINES = 6  # a function of fewer lines is shown in full, of others the lines with a part
 
 
 def excerpt(function: Callable[..., Any], places: str, parts: Collection[str]) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def excerpt(function: Callable[..., Any], places: str, parts: Collection[str]) -
                 character.append(part)
 
     body = range(node.body[ast.get_docstring(node) is not None].lineno, len(text) + 1)
-    is_short = sum(bool(text[at - 1].strip()) for at in body) < SHORT
+    is_short = sum(bool(text[at - 1].strip()) for at in body) < WHOLE_BELOW_LINES
     lines = [
         {"number": first + at - 1, "pieces": _pieces(text[at - 1], lit[at - 1])}
         for at in range(1, len(text) + 1)

@@ -23,7 +23,7 @@ from transformer.runs.run import Run
 from transformer.views.model.block_text import text_of
 from transformer.views.model.source import excerpt
 
-FIRST = 6  # numbers of a tensor's row that are shown
+N_NUMBERS = 6  # numbers of a tensor's row that are shown
 Code = list[tuple[Callable[..., Any], str]]
 QUERIES, KEYS, SCORES = "B × H × Tq × D", "B × H × Tk × D", "B × H × Tq × Tk"
 STREAM, WIDE, PAIRS = "B × T × C", "B × T × d_ff", "R / 2"
@@ -167,7 +167,7 @@ def _tensor(
     labels: dict[str, Any] = {"Tk": keys, "V": run.candidate_labels, "B": run.candidate_labels}
     tokens = labels.get(letters[-1])
     cells: list[dict[str, Any]] = []
-    for index in ranges.get(letters[-1], list(row)[:FIRST]):
+    for index in ranges.get(letters[-1], list(row)[:N_NUMBERS]):
         number = row[index]  # JSON has no infinity
         value = str(number) if isinstance(number, int) else number if np.isfinite(number) else "−∞"
         cells.append({"label": str(index) if axes else "", "value": value})

@@ -25,7 +25,7 @@ from transformer.views.positions.encodings import matrix_of, square_axes
 
 Doubles = NDArray[np.float64]
 # Of a Shift, in the meta of its figure.
-TOLD = ("stack", "k", "fitted", "n_pairs", "largest_miss", "relative_miss", "chance")
+META_FIELDS = ("stack", "k", "fitted", "n_pairs", "largest_miss", "relative_miss", "chance")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -118,6 +118,6 @@ def position_shift(
         else (
             f"a rotation for each pair of dimensions; it misses by at most {fit.largest_miss:.1e}"
         ),
-        meta={name: getattr(fit, name) for name in TOLD},
+        meta={name: getattr(fit, name) for name in META_FIELDS},
         **square_axes(here, there, min(size, shown or size), tickformat="d"),
     )

@@ -30,7 +30,9 @@ from transformer.views.drawing import style
 CELL_PX, ROW_PX = 60, 34
 TICK_CHARACTERS = 10
 MARGIN = {"l": 150, "r": 90, "t": 196, "b": 120}
-STRONG = 0.625  # from this place of the colour scale on, the type of the other theme is read better
+DARK_TYPE_UP_TO = (
+    0.625  # from this place of the colour scale on, the type of the other theme is read better
+)
 MIN_WIDTH = 560
 
 
@@ -168,7 +170,7 @@ def _best(run: Run, view: LensView) -> list[list[str]]:
 
 
 def _in_black(view: LensView) -> NDArray[np.bool_]:
-    return view.probabilities[:, :, 0] <= STRONG
+    return view.probabilities[:, :, 0] <= DARK_TYPE_UP_TO
 
 
 def _texts(run: Run, view: LensView) -> go.Scatter:

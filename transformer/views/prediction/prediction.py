@@ -96,7 +96,7 @@ PADDING = mark("padding is never taken")
 NOT_BEST = mark("not the likeliest")
 OTHER_TEXT = mark("not in the best text")
 TOP_K, TOP_P, MIN_P = mark("cut by top-k"), mark("cut by top-p"), mark("cut by min-p")
-EITHER = mark("cut by top-p or min-p")
+CUT_BY_EITHER = mark("cut by top-p or min-p")
 
 
 def why_cut(run: Run, step: GenerationStep) -> dict[int, str]:
@@ -105,8 +105,7 @@ def why_cut(run: Run, step: GenerationStep) -> dict[int, str]:
     The filters act in the order top-k, top-p, min-p; a reason names the first that cut. Top-p and
     min-p together can be distinguished only if the mass of the likelier tokens is known, which
     needs every token that top-k left, or the network's own probabilities (temperature 1, no top-k);
-    else the reason is EITHER. A candidate so unlikely that its probability was rounded to 0 has no
-    reason.
+    else the reason is CUT_BY_EITHER. A candidate whose probability was rounded to 0 has none.
     """
     cut = [c for c in step.candidates if c.sampling_probability == 0]
     padding, sampling = run.config.output_padding_id, run.request.sampling
@@ -149,7 +148,7 @@ def _filter_of(
         left = sum(share for share, is_kept in zip(shares, kept, strict=True) if is_kept)
         lowest = highest = sum(shares[:place]) / left
     elif k is not None or sampling.temperature != 1:
-        return EITHER
+        return CUT_BY_EITHER
     else:  # padding's own, which does not count, is known to be below that of every candidate
         padded = [c.probability for c in step.candidates if c.id == padding]
         least, most = 0.0, min(c.probability for c in allowed) if padding is not None else 0.0
@@ -157,7 +156,7 @@ def _filter_of(
         mass = sum(c.probability for c in allowed[:place])
         lowest, highest = mass / (1 - least), mass / (1 - most)
     if lowest < top_p <= highest:
-        return EITHER
+        return CUT_BY_EITHER
     return TOP_P if lowest >= top_p else MIN_P
 
 
