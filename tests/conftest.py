@@ -67,8 +67,8 @@ def fixed_seed() -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_caller() -> Iterator[None]:
-    """No test goes on with the caller or the deadline of the one before."""
+def no_deadline() -> Iterator[None]:
+    """No test goes on with the deadline of the one before."""
     with until(Deadline(math.inf)):
         yield
 

@@ -136,7 +136,7 @@ def test_long_work_shows_a_bar_unless_it_is_a_servers(tiny_model, monkeypatch, c
     assert shown(progress=False) == ""
     with until(Deadline(60)):
         assert shown() == ""
-    with until(Deadline(math.inf)):  # of a thread whose caller is known
+    with until(Deadline(math.inf)):  # of a request without a time limit
         assert "heads: " in shown()
     monkeypatch.setattr(progress, "DELAY_S", 2)
     assert shown() == ""

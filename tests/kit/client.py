@@ -10,11 +10,10 @@ import httpx
 import numpy as np
 
 from transformer import Model
-from transformer.inference.deadline import current, until
 from transformer.server import presses
 from transformer.server.errors import RunExpired, public_error
 from transformer.server.fields import SETTINGS
-from transformer.server.requests import set_caller
+from transformer.server.requests import answering, caller
 from transformer.server.resources import questions
 from transformer.server.service import Service
 from transformer.server.store import RunStore
@@ -47,8 +46,7 @@ def asking(of: RunStore | Service, name: str) -> Callable[[Any], dict[str, Any]]
 @contextmanager
 def visiting(name: str) -> Iterator[None]:
     """Make requests in this block as this visitor."""
-    with until(current()):
-        set_caller(session=name)
+    with answering(caller()._replace(session=name)):
         yield
 
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 from transformer.checks import InvalidCall, InvalidRequest
 
@@ -21,7 +20,7 @@ class Deadline:
 
     yield_slot: called at each check, so between two steps. It may let other requests run first,
     while the function it is given says that this request is still wanted, and returns the seconds
-    it took, which do not count. request: whose work it limits, as a server knows it.
+    it took, which do not count.
     """
 
     def __init__(
@@ -29,10 +28,9 @@ class Deadline:
         seconds: float,
         flag: threading.Event | None = None,
         yield_slot: YieldSlot | None = None,
-        request: Any = None,
     ) -> None:
         self._end = time.monotonic() + seconds
-        self.flag, self.yield_slot, self.request = flag, yield_slot, request
+        self.flag, self.yield_slot = flag, yield_slot
         self.why: str | None = None  # TIME or CANCELLED, once it has passed
 
     @property
@@ -65,11 +63,6 @@ def current() -> Deadline:
     return _CURRENT.get() or Deadline(math.inf)
 
 
-def enter(deadline: Deadline | None) -> None:
-    """Apply a deadline, or none, to this thread or task from now on."""
-    _CURRENT.set(deadline)
-
-
 @contextmanager
 def until(deadline: Deadline) -> Iterator[Deadline]:
     """Apply a deadline to generation in this block and thread."""
@@ -83,9 +76,9 @@ def until(deadline: Deadline) -> Iterator[Deadline]:
 @contextmanager
 def renewed(seconds: float, flag: threading.Event | None = None) -> Iterator[Deadline]:
     """A new time limit for this block. Its flag is the outer deadline's, unless another is given,
-    and so are its yield_slot and its request."""
+    and so is its yield_slot."""
     outer = current()
-    with until(Deadline(seconds, flag or outer.flag, outer.yield_slot, outer.request)) as deadline:
+    with until(Deadline(seconds, flag or outer.flag, outer.yield_slot)) as deadline:
         yield deadline
 
 

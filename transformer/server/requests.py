@@ -4,7 +4,6 @@ slots that they share, and which are open."""
 from __future__ import annotations
 
 import asyncio
-import copy
 import ipaddress
 import math
 import os
@@ -13,20 +12,13 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing, contextmanager
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from typing import Any, Generic, Self, TypeVar
 
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Send
 
-from transformer.inference.deadline import (
-    Deadline,
-    check,
-    current,
-    enter,
-    renewed,
-    until,
-)
+from transformer.inference.deadline import Deadline, check, current, renewed
 from transformer.server import limits
 from transformer.server.errors import Busy
 from transformer.server.slots import Caller, Place, Slots
@@ -39,40 +31,45 @@ LONG_WAITING_SHARES = ("trainings", "files", "idle")
 SLICE_S = 1.0  # that a request runs the network before it steps aside for those who wait
 
 
-# A deadline's request is the Place in which it is computed or, before it has one, its Caller.
+# Whose request this thread or task answers: the Place in which it computes; before, its Caller.
+_NOBODY = Caller()
+_REQUEST: ContextVar[Caller | Place] = ContextVar("request", default=_NOBODY)
 
 
 def caller() -> Caller:
     """The address and session of the request that this thread or task answers."""
-    request = current().request
-    return request.caller if isinstance(request, Place) else request or Caller()
+    request = _REQUEST.get()
+    return request.caller if isinstance(request, Place) else request
 
 
 def set_caller(**of: str) -> None:
     """Set the address or session, or both, of the request that this task answers."""
-    enter(_current_for(caller()._replace(**of)))
+    _REQUEST.set(caller()._replace(**of))
 
 
-def _current_for(request: Caller | Place) -> Deadline:
-    """The current deadline for another request."""
-    deadline = copy.copy(current())
-    deadline.request = request
-    return deadline
+@contextmanager
+def answering(request: Caller | Place) -> Iterator[None]:
+    """Let this thread or task answer a request within the block."""
+    token = _REQUEST.set(request)
+    try:
+        yield
+    finally:
+        _REQUEST.reset(token)
 
 
 def time_limit(seconds: float, flag: threading.Event | None = None) -> Deadline:
     """A new deadline of this thread's request, which steps aside for others as it is checked.
     flag: the outer deadline's by default."""
-    outer = current()
-    yield_slot = outer.request.yield_slot if isinstance(outer.request, Place) else None
-    return Deadline(seconds, flag or outer.flag, yield_slot, outer.request)
+    request = _REQUEST.get()
+    yield_slot = request.yield_slot if isinstance(request, Place) else None
+    return Deadline(seconds, flag or current().flag, yield_slot)
 
 
 @contextmanager
 def using(place: Place) -> Iterator[None]:
     """Let this thread's request compute in a place within the block; it is left at the end."""
     try:
-        with until(_current_for(place)):
+        with answering(place):
             yield
     finally:
         place.leave()
@@ -86,7 +83,7 @@ def taken(slots: Slots, patience_s: float = math.inf) -> Iterator[None]:
     so long or its client has left; AssertionError where it has a `last` place elsewhere, since two
     such requests could wait for each other.
     """
-    held = current().request
+    held = _REQUEST.get()
     if isinstance(held, Place) and held.slots is slots:
         yield
         return
