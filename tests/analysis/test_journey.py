@@ -14,14 +14,8 @@ from torch import Tensor, nn
 
 from transformer import Ablate, Break, EditMask, Model, Patch, Run, Site, from_json
 from transformer.analysis.atlas import reading_weights
-from transformer.analysis.journey import (
-    N_WRITTEN,
-    continuation,
-    deciding_heads,
-    journey,
-    telling,
-    without_head,
-)
+from transformer.analysis.continuation import N_WRITTEN, continuation
+from transformer.analysis.journey import deciding_heads, journey, telling, without_head
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.model.sites import sites_of
 from transformer.server import experiments as module

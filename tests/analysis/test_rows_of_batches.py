@@ -42,7 +42,8 @@ from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.masked_token import masked_token
 from transformer.analysis.row_arithmetic import row_arithmetic
 from transformer.analysis.word_effects import without_words, word_effects
-from transformer.inference.loaded import Prepared, hooks_for, hooks_for_rows
+from transformer.inference.loaded import Prepared
+from transformer.inference.request_hooks import hooks_for, hooks_for_rows
 from transformer.inference.run_builder import batch_of, run_of
 from transformer.interventions.breaks import breaks_of
 from transformer.interventions.descriptions import Intervention, without_padding_mask

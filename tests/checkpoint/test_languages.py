@@ -5,7 +5,7 @@ from kit.hf_folders import LANGUAGES, change, write
 
 import transformer
 from transformer.analysis.ablation import broken_ids
-from transformer.analysis.journey import N_WRITTEN, continuation
+from transformer.analysis.continuation import N_WRITTEN, continuation
 from transformer.inference.generation import generate
 
 pytestmark = pytest.mark.filterwarnings("ignore")

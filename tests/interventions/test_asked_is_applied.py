@@ -14,7 +14,8 @@ from kit.strategies import configurations, model_of_drawn
 
 from transformer import Ablate, Add, Break, EditMask, Patch, with_lens
 from transformer.analysis.ablation import head_importance, next_token
-from transformer.analysis.journey import continuation, journey, without_head
+from transformer.analysis.continuation import continuation
+from transformer.analysis.journey import journey, without_head
 from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.logit_lens import streams_of

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from transformer.analysis.journey import written_with
+from transformer.analysis.continuation import written_with
 from transformer.analysis.logit_contribution import WrittenAt, neuron_contributions
 from transformer.analysis.text_before import TextBefore, altered, check_run
 from transformer.checks import check_whole

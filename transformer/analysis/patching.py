@@ -12,8 +12,9 @@ from torch import Tensor
 
 from transformer.analysis.text_before import TextBefore, check_made_by, in_parts
 from transformer.checks import InvalidRequest, check_choice, check_whole, shortened
-from transformer.inference.loaded import LoadedModel, activations_of
+from transformer.inference.loaded import LoadedModel
 from transformer.inference.progress import progress_bar
+from transformer.inference.request_hooks import activations_of
 from transformer.interventions.checks import check_site
 from transformer.interventions.descriptions import PARTS
 from transformer.interventions.hooks import ActivationCache, Patched, Replacement

@@ -13,7 +13,8 @@ from torch import Tensor
 from transformer.checks import check_whole, is_whole, shortened
 from transformer.inference import deadline
 from transformer.inference.engines.changes import digest
-from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
+from transformer.inference.loaded import LoadedModel, Prepared
+from transformer.inference.request_hooks import hooks_for
 from transformer.interventions.hooks import continued
 from transformer.model.cache import KeyValueCache
 from transformer.model.hooks import ForwardContext, Hook

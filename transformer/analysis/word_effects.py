@@ -11,12 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.analysis.journey import N_WRITTEN, one_sentence
+from transformer.analysis.continuation import N_WRITTEN, one_sentence
 from transformer.analysis.text_before import TextBefore, in_parts
 from transformer.checks import InvalidCall, InvalidRequest, check_whole, shortened
 from transformer.inference.generation import generate
-from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
+from transformer.inference.loaded import LoadedModel, Prepared
 from transformer.inference.logit_sources import pad, text_in
+from transformer.inference.request_hooks import hooks_for
 from transformer.interventions.descriptions import EditMask, Intervention
 from transformer.interventions.hooks import joined
 from transformer.model.hooks import Hook

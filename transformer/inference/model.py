@@ -28,13 +28,7 @@ from transformer.inference.decode_session import session_of
 from transformer.inference.engines.compiled import AUTO, engine_of
 from transformer.inference.fill import N_BEST, Filled, fill
 from transformer.inference.generation import generate
-from transformer.inference.loaded import (
-    LoadedModel,
-    Prepared,
-    check_places,
-    hooks_for,
-    hooks_for_rows,
-)
+from transformer.inference.loaded import LoadedModel, Prepared
 from transformer.inference.prompts import (
     Conversation,
     Prompt,
@@ -42,6 +36,7 @@ from transformer.inference.prompts import (
     request_for,
     requests_for,
 )
+from transformer.inference.request_hooks import check_places, hooks_for, hooks_for_rows
 from transformer.inference.run_builder import batch_of, has_stopped, run_of, written
 from transformer.inference.stream import Stream, search
 from transformer.interventions.descriptions import Intervention

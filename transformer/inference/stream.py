@@ -9,12 +9,8 @@ from collections.abc import Iterator, Sequence
 from transformer.inference.beam import beam_search
 from transformer.inference.decode_session import DecodeSession, session_of
 from transformer.inference.generation import generate
-from transformer.inference.loaded import (
-    LoadedModel,
-    check_interventions,
-    check_places,
-    hooks_for,
-)
+from transformer.inference.loaded import LoadedModel
+from transformer.inference.request_hooks import check_interventions, check_places, hooks_for
 from transformer.inference.run_builder import Writer, has_stopped, run_of, text_of
 from transformer.model.hooks import Hook, HookLike, called
 from transformer.model.transformer import EncoderDecoder
@@ -37,8 +33,9 @@ class Stream:
         self.request = request
         self._own_hooks = called(hooks, model.network.points)
         self._prepared = model.prepare_request(request)
-        check_interventions(model, request, self._prepared)
-        check_places(model, request, self._prepared)
+        if request.interventions:
+            check_interventions(model, request, self._prepared)
+            check_places(model, request, self._prepared)
         self._writer = Writer(model, () if self._prepared.source else self._prepared.ids)
         self.steps: list[GenerationStep] = []
         self._ended = False
@@ -112,6 +109,8 @@ class Stream:
 
     @functools.cached_property
     def _hooks(self) -> Sequence[Hook]:
+        if not self.request.interventions:
+            return self._own_hooks
         return (*hooks_for(self._model, self.request, self._prepared), *self._own_hooks)
 
     def _generate(self) -> Iterator[GenerationStep]:

@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from transformer.checks import check_choice, check_whole
-from transformer.inference.loaded import Prepared, hooks_for
+from transformer.inference.loaded import Prepared
 from transformer.inference.model import Model
+from transformer.inference.request_hooks import hooks_for
 from transformer.interventions.descriptions import Ablate
 from transformer.interventions.hooks import hooks_of
 from transformer.learning.exercises import (

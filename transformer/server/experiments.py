@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from transformer.analysis.ablation import broken_guess, head_importance, losses_without
+from transformer.analysis.continuation import continuation
 from transformer.analysis.feed_forward import feed_forward_at
-from transformer.analysis.journey import continuation, deciding_heads, journey, without_head
+from transformer.analysis.journey import deciding_heads, journey, without_head
 from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.logit_lens import with_lens
 from transformer.analysis.patching import patch_effect

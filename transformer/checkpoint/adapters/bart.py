@@ -10,14 +10,13 @@ from torch import Tensor
 from transformer.checkpoint.adapters.heads import seq2seq_labels, tables_and_head
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
-    FAIRSEQ_LAYER,
-    Stored,
     Values,
     needed,
     one_of,
     only,
     sizes_of,
 )
+from transformer.checkpoint.adapters.stored import FAIRSEQ_LAYER, Stored
 from transformer.model.config import ModelConfig
 from transformer.model.positions import FIRST_OF_FAIRSEQ
 

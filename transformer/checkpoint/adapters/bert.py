@@ -12,13 +12,13 @@ from transformer.checkpoint.adapters.bert_kinds import KINDS, LabelHead, Names, 
 from transformer.checkpoint.adapters.heads import embedding_and_head, label_fields
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
-    Stored,
     Values,
     one_of,
     only,
     padding_of,
     sizes_of,
 )
+from transformer.checkpoint.adapters.stored import Stored
 from transformer.model.config import ModelConfig
 
 # Heads that are not read, and buffers.

@@ -9,15 +9,14 @@ from torch import Tensor
 from transformer.checkpoint.adapters.heads import decoder_of, embedding_and_head
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
-    Stored,
     Values,
     one_of,
     only,
     rope_of,
     rotary_of,
-    second_norm,
     sizes_of,
 )
+from transformer.checkpoint.adapters.stored import Stored, second_norm
 from transformer.model.config import ModelConfig
 
 PREFIX = "transformer."

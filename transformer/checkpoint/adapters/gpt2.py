@@ -7,14 +7,8 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from transformer.checkpoint.adapters.heads import decoder_of, embedding_and_head
-from transformer.checkpoint.adapters.options import (
-    ACTIVATIONS,
-    Stored,
-    Values,
-    one_of,
-    only,
-    sizes_of,
-)
+from transformer.checkpoint.adapters.options import ACTIVATIONS, Values, one_of, only, sizes_of
+from transformer.checkpoint.adapters.stored import Stored
 from transformer.model.config import ModelConfig
 
 PREFIX = "transformer."

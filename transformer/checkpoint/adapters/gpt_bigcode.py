@@ -9,7 +9,8 @@ from torch import Tensor
 from transformer.checkpoint.adapters.gpt2 import IGNORED, LAYER, PREFIX
 from transformer.checkpoint.adapters.gpt2 import config as gpt2_config
 from transformer.checkpoint.adapters.heads import embedding_and_head
-from transformer.checkpoint.adapters.options import Stored, Values
+from transformer.checkpoint.adapters.options import Values
+from transformer.checkpoint.adapters.stored import Stored
 from transformer.model.config import ModelConfig
 
 

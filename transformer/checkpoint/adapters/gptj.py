@@ -8,15 +8,8 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from transformer.checkpoint.adapters.heads import decoder_of, embedding_and_head
-from transformer.checkpoint.adapters.options import (
-    ACTIVATIONS,
-    Stored,
-    Values,
-    half_split,
-    one_of,
-    second_norm,
-    sizes_of,
-)
+from transformer.checkpoint.adapters.options import ACTIVATIONS, Values, one_of, sizes_of
+from transformer.checkpoint.adapters.stored import Stored, half_split, second_norm
 from transformer.model.config import ModelConfig
 
 KINDS = ("gptj", "codegen")

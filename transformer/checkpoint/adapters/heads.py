@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from transformer.checkpoint.adapters.options import Stored, Values, padding_of
+from transformer.checkpoint.adapters.options import Values, padding_of
+from transformer.checkpoint.adapters.stored import Stored
 from transformer.model.config import ModelConfig
 
 # A class of transformers without a head, such as MistralModel, not GPT2LMHeadModel.

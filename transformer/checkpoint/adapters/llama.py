@@ -12,18 +12,15 @@ from transformer.checkpoint.adapters.heads import decoder_of, embedding_and_head
 from transformer.checkpoint.adapters.llama_kinds import KINDS, LlamaKind, Option
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
-    Stored,
     Values,
-    half_split,
     one_of,
     only,
     rope_of,
     rotary_of,
-    second_norm,
     shortest,
     sizes_of,
-    with_biases,
 )
+from transformer.checkpoint.adapters.stored import Stored, half_split, second_norm, with_biases
 from transformer.model.config import ModelConfig
 
 PREFIX = "model."

@@ -11,7 +11,6 @@ from torch import Tensor
 from transformer.checkpoint.adapters.heads import embedding_and_head, label_fields
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
-    Stored,
     Values,
     one_of,
     only,
@@ -19,6 +18,7 @@ from transformer.checkpoint.adapters.options import (
     shortest,
     sizes_of,
 )
+from transformer.checkpoint.adapters.stored import Stored
 from transformer.model.config import ModelConfig
 
 PREFIX = "model."

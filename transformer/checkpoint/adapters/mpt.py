@@ -7,13 +7,8 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from transformer.checkpoint.adapters.heads import decoder_of, embedding_and_head
-from transformer.checkpoint.adapters.options import (
-    Stored,
-    Values,
-    only,
-    sizes_of,
-    with_biases,
-)
+from transformer.checkpoint.adapters.options import Values, only, sizes_of
+from transformer.checkpoint.adapters.stored import Stored, with_biases
 from transformer.model.config import ModelConfig
 
 PREFIX = "transformer."

@@ -10,7 +10,6 @@ from torch import Tensor
 from transformer.checkpoint.adapters.heads import decoder_of, embedding_and_head
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
-    Stored,
     Values,
     one_of,
     only,
@@ -18,6 +17,7 @@ from transformer.checkpoint.adapters.options import (
     rotary_of,
     sizes_of,
 )
+from transformer.checkpoint.adapters.stored import Stored
 from transformer.model.config import ModelConfig
 
 

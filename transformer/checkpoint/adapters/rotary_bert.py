@@ -18,7 +18,6 @@ from transformer.checkpoint.adapters.bert_kinds import Names, TokenHead
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     USUAL,
-    Stored,
     Values,
     one_of,
     only,
@@ -27,6 +26,7 @@ from transformer.checkpoint.adapters.options import (
     rotary_of,
     sizes_of,
 )
+from transformer.checkpoint.adapters.stored import Stored
 from transformer.model.config import ModelConfig
 
 _IN_MEMORY = {  # as transformers calls them, which writes the names of the first files

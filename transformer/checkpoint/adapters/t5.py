@@ -10,13 +10,13 @@ from torch import Tensor
 from transformer.checkpoint.adapters.heads import architecture, seq2seq_labels, tables_and_head
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
-    Stored,
     Values,
     one_of,
     only,
     padding_of,
     sizes_of,
 )
+from transformer.checkpoint.adapters.stored import Stored
 from transformer.model.config import ModelConfig
 
 PREFIX = "transformer."  # of classifiers

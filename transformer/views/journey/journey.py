@@ -8,14 +8,8 @@ from typing import Annotated, Any
 import torch
 
 from transformer.analysis.atlas import reading_weights
-from transformer.analysis.journey import (
-    Journey,
-    continuation,
-    deciding_heads,
-    journey,
-    telling,
-    without_head,
-)
+from transformer.analysis.continuation import continuation
+from transformer.analysis.journey import Journey, deciding_heads, journey, telling, without_head
 from transformer.analysis.model_queries import ModelQueries
 from transformer.analysis.word_effects import WordEffect, without_words, word_effects
 from transformer.messages import mark
