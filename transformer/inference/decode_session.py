@@ -110,8 +110,7 @@ class DecodeSession:
 
     ids: the tokens read. logits: (V,), for the next token.
 
-    The network encodes the source, if there is one. The engine reads the prompt in one pass; then
-    each `read` costs one row.
+    The engine reads the prompt in one pass; then each `read` costs one row.
     """
 
     def __init__(self, engine: CompiledDecoder) -> None:
@@ -187,8 +186,7 @@ class DecodeSession:
 
     @torch.no_grad()
     def trace(self) -> Trace:
-        """The compact trace that one pass of the network over the ids read so far would record, for
-        a network whose scores are q kT / sqrt(D) alone."""
+        """The compact trace of one pass over the ids read so far, if scores are q kT / sqrt(D)."""
         n, trace = len(self.ids), Trace()
         ids = torch.tensor([self.ids], device=self.buffers.stream.device)
         self._embedding(ids, torch.arange(n, device=ids.device), ForwardContext(hooks=[trace]))

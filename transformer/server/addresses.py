@@ -1,5 +1,4 @@
-"""Where the page is found: the names by which it may be asked, the path below which a proxy serves
-it, and a link as a QR code, with an address that others can open."""
+"""The page's address: accepted Host names, the path below which a proxy serves it, QR codes."""
 
 from __future__ import annotations
 
@@ -44,8 +43,7 @@ def path_below(root: str) -> str:
 class BelowPath:
     """Middleware: give every request the path that ASGI asks for, `root_path` and what follows.
 
-    A proxy may remove the path or pass it on; Starlette's mounts answer 404 where `path` does not
-    begin with `root_path`. root: "/viz".
+    Starlette's mounts need `root_path` in `path`, which a proxy may have removed. root: "/viz".
     """
 
     def __init__(self, app: ASGIApp, root: str) -> None:
@@ -62,8 +60,8 @@ class BelowPath:
 def hosts_for(host: str, trusted: Sequence[str], root: str) -> frozenset[str] | None:
     """The names that requests' Host headers may have; None: any.
 
-    Only a server that listens on this machine alone checks them. It knows the name in
-    GRADIO_ROOT_PATH, and a proxy that FORWARDED_ALLOW_IPS names may use any.
+    Only a server that listens on this machine alone checks them; the name in GRADIO_ROOT_PATH is
+    accepted, and a proxy in FORWARDED_ALLOW_IPS may use any.
     """
     if "*" in trusted or not is_here(host) or os.environ.get("FORWARDED_ALLOW_IPS"):
         return None
@@ -141,8 +139,8 @@ def reachable(
 
 
 def picture(address: str) -> str:
-    """The address as a QR code, an SVG in a data: address: black on white with its margin, which
-    readers need in the dark too. Raises ValueError if it would be too fine."""
+    """A QR code, an SVG in a data: address, black on white in dark themes too. Raises ValueError if
+    it would be too fine."""
     n_bytes = len(address.encode())
     if n_bytes > MOST_CHARACTERS:
         raise InvalidRequest(

@@ -1,4 +1,4 @@
-"""Classes whose phones answer the steps of lessons: codes, phones and answers, in memory alone."""
+"""Classes whose phones answer the steps of lessons; in memory alone."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ class Poll:
 class Class:
     """A class by its code.
 
-    key: its teacher's secret. address: where it was opened from. taught_at: when its teacher last
-    asked. gone: set if its opener left before it had the key. rev: counts what the phones are
-    shown. seen: each phone, by its own secret, and when it last asked.
+    key: its teacher's secret. address: its opener's. taught_at: when its teacher last asked. gone:
+    set if its opener left before it had the key. rev: counts the polls shown. seen: when each
+    phone, by its secret, last asked.
     """
 
     code: str
@@ -156,18 +156,17 @@ class Class:
 
 
 class Classes:
-    """All classes of a server, in its memory budget, which ends each two hours after its teacher
-    last asked: phones do not keep it. n_waiting: phones that wait for a question."""
+    """All classes of a server. Its memory budget ends each two hours after its teacher last asked.
+    n_waiting: phones that wait for a question."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
         self.n_waiting = 0
 
     def open(self) -> Class:
-        """A new class. Where there is no room, the one whose teacher has been silent longest ends;
-        if no teacher is silent, the newest class without phones of the address that has most
-        classes, to make room for a teacher elsewhere. Raises InvalidRequest where there is none
-        either."""
+        """A new class. If there is no room, the class of the teacher who has been silent longest
+        ends; if none is silent, the newest without phones of the address with most classes. Raises
+        InvalidRequest if there is none either."""
         every: list[Class] = self._budget.of(CLASSES)
         address = caller().address
         own = [class_ for class_ in every if class_.address == address]
@@ -214,8 +213,8 @@ class Classes:
 
 
 def _unused(classes: Sequence[Class], n_own: int) -> Class:
-    """The newest of the address with most classes that has no phones, if that address has two more
-    than the n_own of the one that asks. Raises InvalidRequest."""
+    """The newest class without phones of the address with most, if it has two more than n_own, the
+    caller's. Raises InvalidRequest."""
     count = Counter(class_.address for class_ in classes)
     address, most = count.most_common(1)[0]
     unused = [class_ for class_ in classes if class_.address == address and not class_.n_phones()]

@@ -1,14 +1,11 @@
 """The page's own scripts, style sheets and plotly.js, served as files that a browser keeps.
 
-A file's address mirrors the package: modules/HASH/views/attention/attention.js is
-transformer/views/attention/attention.js; views of other folders are served as views too. HASH is of
-all of them together, so that what an address answers never changes, and relative imports stay among
-files of one version. The page itself takes two: PAGE, its scripts, and STYLE, all its style sheets;
-apart they would be a hundred requests before the first picture. LATER are the scripts of the views
-of other tabs than the first, which come when one is opened, and what is opened by a button. ENGINE
-starts the network in the browser, and WORKER is that network. PHONE is all that the page of a
-class's phones takes. Each but WORKER has the sentences that it says: in every language it is a file
-of its own.
+modules/HASH/views/attention/attention.js is transformer/views/attention/attention.js; HASH is of
+all files together, so that an address never changes its content. Bundles save a hundred requests:
+PAGE, the scripts of the first tab; STYLE, all style sheets; LATER, the scripts of other tabs and of
+what a button opens; ENGINE, which starts the network in the browser, WORKER, that network; and
+PHONE, the page of a class's phones. Each but WORKER contains its sentences, so there is one for
+each language.
 """
 
 from __future__ import annotations
@@ -83,8 +80,7 @@ class Asset:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def encoded(self, coding: str) -> bytes:
-        """coding: "br", "gzip" or "" for the file as it is. Each is made once, for all who ask
-        meanwhile."""
+        """coding: "br", "gzip", or "" for the plain file."""
         if not coding:
             return self.plain
         with self.lock:
@@ -97,7 +93,7 @@ class Asset:
             return self.packed[coding]
 
     def answer(self, request: Headers, cache: str) -> Response:
-        """The file as a request accepts it; 304 if its client has it. cache: Cache-Control."""
+        """Negotiate the encoding; 304 if the client has the file. cache: Cache-Control."""
         accepted = request.get("accept-encoding", "").split(",")
         names = [coding.partition(";")[0].strip() for coding in accepted if "q=0" not in coding]
         coding = next((coding for coding in ("br", "gzip") if coding in names), "")
@@ -191,9 +187,8 @@ class Modules:
         return f"{PREFIX}{self.version}/{name}"
 
     def warm(self, page: Callable[[str], Asset]) -> threading.Thread:
-        """Begin to make and compress what each language's page takes, English first, so that no
-        visitor waits for it; what cannot be made now, as where no file can be opened, is made when
-        it is first asked for. page: the page in a language."""
+        """Make and compress each language's files in a thread, English first. What fails, as where
+        no file can be opened, is made when it is first requested. page: of a language."""
 
         def pack() -> None:
             with suppress(OSError):
@@ -241,8 +236,8 @@ def in_language(name: str, language: str) -> str:
 
 
 class Script(NamedTuple):
-    """A bundle of modules. text: has SENTENCES where a language's own are to be. says: the
-    sentences that it may say, None for all; says_not: those that another bundle brings."""
+    """A bundle of modules. text: has SENTENCES in place of a language's. says: the sentences that
+    it may say, None for all; says_not: those of another bundle."""
 
     text: str
     says: frozenset[str] | None
@@ -310,8 +305,7 @@ def _key(sentence: str | tuple[str, ...]) -> str:
 
 
 def _style_of(files: dict[str, Asset]) -> Asset:
-    """All style sheets of the page as one. Three times :root makes each rule outweigh Gradio's,
-    which come later and have up to three classes."""
+    """All style sheets as one. Three times :root makes each rule outweigh Gradio's."""
     own = (name for name in files if name.endswith(".css") and not name.startswith(APART))
     names = dict.fromkeys((*SHARED, *sorted(own, key=lambda name: Path(name).name)))
     text = "\n".join(files[name].plain.decode() for name in names if name in files)

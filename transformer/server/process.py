@@ -31,8 +31,7 @@ def _libc() -> ctypes.CDLL | None:
 def limit_arenas() -> None:
     """Two memory arenas for all threads; large blocks are returned as soon as they are freed.
 
-    Measured with sixty visitors who generate six times each: 1,170 MB and still growing without,
-    770 MB and not growing with it and `return_memory`.
+    With sixty visitors, six texts each: 770 MB, and 1,170 MB and growing without.
     """
     if (libc := _libc()) is not None:
         libc.mallopt(M_ARENA_MAX, 2)
@@ -48,16 +47,15 @@ def return_memory() -> None:
 def freeze_gc() -> None:
     """Leave all present objects out of garbage collection.
 
-    They are a third of a million, most of them of imported modules: a full collection would hold
-    every thread for 0.2 s. There is none before, which took 0.5 s and gave back no memory.
+    A full collection of these 300,000, most of imported modules, stops every thread for 0.2 s.
     """
     gc.freeze()
     gc.enable()
 
 
 def switch_threads_often() -> None:
-    """Let the event loop interrupt threads that compute in Python: with sixteen of them, it would
-    by default wait for 80 ms at each of its steps."""
+    """Let the event loop interrupt Python threads: by default, sixteen of them delay each of its
+    steps by 80 ms."""
     sys.setswitchinterval(SWITCH_S)
 
 
@@ -81,8 +79,7 @@ def raise_file_limit() -> None:
 
 
 def place_of(error: BaseException) -> str:
-    """The type and the place of an exception, without its values: the last line of this package,
-    or of a view, that it passed."""
+    """An exception's type and the last line of this package or a view; no values."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "site-packages" not in frame.filename] or frames
     if not own:
@@ -95,8 +92,7 @@ def place_of(error: BaseException) -> str:
 class ShortLog(logging.Filter):
     """One line of a fault, and the same fault at most once in REPEAT_S.
 
-    After a colon or in a traceback, messages of asyncio, uvicorn and mcp contain values, which may
-    be a visitor's words: they are cut off.
+    What follows a colon, and tracebacks, may hold a visitor's words: they are cut off.
     """
 
     def __init__(self) -> None:

@@ -1,5 +1,4 @@
-"""The requests that the server answers: whose request a thread or task works for, the threads and
-slots that they share, and which are open."""
+"""The requests being answered: whose a thread or task works for, and their threads and slots."""
 
 from __future__ import annotations
 
@@ -79,9 +78,8 @@ def using(place: Place) -> Iterator[None]:
 def taken(slots: Slots, patience_s: float = math.inf) -> Iterator[None]:
     """Block this thread until its request may compute here, and leave at the end.
 
-    The place that the request has here already is used. Raises Busy, also where it has waited for
-    so long or its client has left; AssertionError where it has a `last` place elsewhere, since two
-    such requests could wait for each other.
+    A place that the request already has here is used. Raises Busy, also after patience_s and for a
+    client that has left; AssertionError for a `last` place elsewhere (deadlock).
     """
     held = _REQUEST.get()
     if isinstance(held, Place) and held.slots is slots:
@@ -123,10 +121,9 @@ _LOW = ThreadPoolExecutor(2 * limits.LONG_AT_ONCE, "idle", initializer=_lower_pr
 class Job(Generic[T]):
     """Work for a thread, in a place of `slots`: `with Job(slots, work) as job`.
 
-    The work begins as soon as the place runs, whether or not the task that asked for it is awake
-    or its client reads. The place is given back once: by the thread, when the work ends, or at the
-    end of the block where no thread has begun. result: of work(), or its exception; Busy where the
-    place was given to another request.
+    The work begins as soon as the place runs. The place is given back once: by the thread when the
+    work ends, or at the end of the block if no thread has begun. result: of work(), or its
+    exception; Busy where the place was given to another request.
     """
 
     place: Place
@@ -206,8 +203,7 @@ async def in_thread(shares: Mapping[str, Slots], name: str, work: Callable[[], T
 class Streamed(StreamingResponse):
     """An answer in parts: what its generator holds is given back with the request, read or not.
 
-    The generator begins once the answer has begun, so one that takes something only inside leaks
-    nothing where the client has left before.
+    The generator begins after the answer, so that nothing leaks if the client has left before.
     """
 
     def __init__(self, parts: AsyncGenerator[str | bytes, None], media_type: str) -> None:
@@ -215,8 +211,8 @@ class Streamed(StreamingResponse):
         self._parts = parts
 
     async def stream_response(self, send: Send) -> None:
-        """Send each part once the client has read the one before, and close the generator in this
-        task. Nothing here keeps a part that waits to be read: the connection does."""
+        """Send each part once the client has read the one before; close the generator in this task.
+        The connection alone keeps the part that waits to be read."""
         status, headers = self.status_code, self.raw_headers
         await send({"type": "http.response.start", "status": status, "headers": headers})
         async with aclosing(self._parts):
@@ -264,7 +260,7 @@ def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Slots]:
 
 
 def stalled(shares: Mapping[str, Slots]) -> list[str]:
-    """The lines in which requests wait and nothing begins, which a line never does for long."""
+    """The lines in which requests have waited long and nothing has begun."""
     return [
         name
         for name, slots in shares.items()

@@ -124,7 +124,7 @@ class Service:
         return model.stream(check_input(text), **settings)
 
     def finish(self, stream: Stream) -> Run:
-        """The run of the steps computed so far, with its trace; it says if time was up."""
+        """The run so far; it says if time was up."""
         return _noted(on_cpu(stream.run()))
 
     def generate(self, name: str, text: str, **settings: Any) -> Run:
@@ -165,8 +165,7 @@ class Service:
         return [_noted(on_cpu(run)) for run in runs]
 
     def one_by_one(self, name: str, text: str, **settings: Any) -> str | None:
-        """A text's sentences, each translated alone as the model learned them, joined; None for
-        a single sentence."""
+        """A text translated sentence by sentence, as in training; None if it is one."""
         model = self.model(name)
         for of_whole_text in ("forced_tokens", "read_as"):
             settings.pop(of_whole_text, None)
@@ -182,8 +181,7 @@ class Service:
         return on_cpu(model.trace(check_input(text), interventions, **languages))
 
     def read_end(self, name: str, text: str, **languages: Unpack[Languages]) -> Run:
-        """A text, read and not continued by a model that generates: if a text is longer than the
-        model reads at once, its end. Raises ValueError for bad input."""
+        """`read` by a model that generates; of a longer text, the end that fits."""
         text = check_input(text)
         return on_cpu(self.model(name).generate(text, max_new_tokens=0, **languages))
 
@@ -192,8 +190,8 @@ class Service:
         return self.model(name).fill(check_input(text), n_best)
 
     def _offer_usable(self) -> None:
-        """Make each model's example; a model with which that fails is reported on stderr and not
-        offered. Raises ValueError if none is left."""
+        """Make each model's example; one that fails is reported on stderr and not offered. Raises
+        ValueError if none is left."""
         refused = []
         for name, model in list(self.models.items()):
             try:
@@ -230,8 +228,8 @@ def check_input(text: Any, most: int = MAX_CHARACTERS) -> str:
 
 
 def check_interventions(interventions: Any) -> None:
-    """Raise ValueError for too many of them, and for a patch's text that may not be read; what else
-    each may be is checked by the request."""
+    """Raise ValueError for too many of them, or a patch's text that may not be read; the request
+    checks the rest."""
     if not isinstance(interventions, Sequence):
         return
     if len(interventions) > MAX_INTERVENTIONS:
@@ -267,7 +265,7 @@ def check_texts(texts: Any) -> list[str]:
 
 
 def lines_of(text: Any) -> list[str]:
-    """The batch that a visitor typed, one text per line; empty lines are left out."""
+    """A text's lines, without empty ones."""
     check_input(text, MAX_CHARACTERS * MAX_TEXTS)
     return check_texts([line for line in text.split("\n") if line.strip()])
 
@@ -308,7 +306,7 @@ def _noted(run: Run) -> Run:
 def on_cpu(item: Item) -> Item:
     """A copy in main memory and without logits, so that kept runs do not fill the accelerator.
 
-    The steps' candidates are described, so that nothing holds their logits any longer.
+    The steps' candidates are computed, which frees their logits.
     """
     if isinstance(item, Run):
         for step in item.steps:

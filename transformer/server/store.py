@@ -1,7 +1,5 @@
-"""What the server keeps for visits: one store in bytes, least recently used, with an age.
-
-Runs, networks, calls and classes are entries of one budget, each with a kind, an owner, its bytes
-and its last use. Runs are found in it by ids that cannot be guessed.
+"""What the server keeps for visits: runs, networks, calls and classes in one LRU cache, limited in
+bytes and age.
 """
 
 from __future__ import annotations
@@ -75,8 +73,7 @@ KINDS = {
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """used: when it was put or asked for, as the monotonic clock says. number: in the order in
-    which they were put."""
+    """used: the monotonic clock's time of the last use. number: counts the puts."""
 
     kind: str
     key: Hashable
@@ -90,10 +87,9 @@ class _Entry:
 class MemoryBudget:
     """(kind, key) -> value, at most most_bytes of it; safe to share between threads.
 
-    kinds: every kind's limits. If there is no room for a new entry, the least recently used are
-    evicted: first of its owner and kind, at their limit of entries; then of its kind; then of all
-    kinds without reserved bytes. The newest entry always stays. An entry that is too old is never
-    returned, and is evicted by `sweep`; a look-up costs the same however many there are.
+    A new entry evicts the least recently used: of its owner and kind beyond their limit of entries,
+    then of its kind, then of all kinds without reserved bytes; never itself. Entries that are too
+    old are not returned, and `sweep` evicts them.
     """
 
     def __init__(
@@ -159,8 +155,7 @@ class MemoryBudget:
             return [self._current(kind, key, now) is not None for key in keys]
 
     def of(self, kind: str, owner: Hashable = None) -> list[Any]:
-        """All values of a kind, or those of an owner, in the order in which they were put. Does not
-        count as use."""
+        """All values of a kind, or an owner's, the oldest first. Does not count as use."""
         with self._lock:
             now, own = time.monotonic(), self._of_owner.get(owner, ())
             of = self._entries[kind].values() if owner is None else own
@@ -168,7 +163,7 @@ class MemoryBudget:
         return [entry.value for entry in sorted(entries, key=lambda entry: entry.number)]
 
     def resize(self, kind: str, key: Hashable, n_bytes: int) -> None:
-        """Update the bytes of a value that has grown or shrunk, if it is still kept."""
+        """Update a value's bytes, if it is still kept."""
         with self._lock:
             if (entry := self._entries[kind].get(key)) is not None:
                 self._set_bytes(entry, n_bytes)
@@ -218,13 +213,13 @@ class MemoryBudget:
             }
 
     def attempt(self, work: Callable[[], T]) -> T:
-        """The result of work(). If an allocation fails, all runs, which can be made again, are
-        evicted, and it is tried once more. Raises Busy if memory does not suffice even then."""
+        """The result of work(); if an allocation fails, all runs are evicted and it is tried once
+        more. Raises Busy if that fails too."""
         (result,) = self.attempt_steps(lambda: iter((work(),)))
         return result
 
     def attempt_steps(self, begin: Callable[[], Iterator[T]]) -> Iterator[T]:
-        """Yield from begin() in the same way, from the start at the second try."""
+        """Yield from begin(), retried from its start as `attempt` does."""
         for _ in range(MAX_TRIES):
             try:
                 yield from begin()
@@ -236,7 +231,7 @@ class MemoryBudget:
         raise Busy(NO_MEMORY)
 
     def failures(self) -> dict[str, Any]:
-        """How often an allocation has failed, and how long ago the last one did."""
+        """The number of failed allocations, and the seconds since the last."""
         ago = round(time.monotonic() - self._failed, 1) if self._failures else None
         return {"failed": self._failures, "seconds_ago": ago}
 
@@ -301,9 +296,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 class RunStore:
     """id -> Run or Batch, in a memory budget; pinned ones stay.
 
-    An id is 128 random bits: a run can only be reached by those who know its id. A run that the
-    budget dropped is made again from its request (see `page_runs`). Values memoized on a run
-    count with it from the next sweep on.
+    An id is 128 random bits, so that nobody can guess it. An evicted run is made again from its
+    request (see `page_runs`). Values memoized on a run count with it from the next sweep on.
     """
 
     def __init__(self, budget: MemoryBudget | None = None) -> None:
@@ -311,14 +305,13 @@ class RunStore:
         self._pinned: dict[str, Kept] = {}
 
     def put(self, item: Kept, visitor: str = "", key: str | None = None) -> str:
-        """Keep it for a while; returns its id. visitor: whose it is, if known. key: the id that it
-        had where it was made before."""
+        """Keep it for a while; returns its id. key: the id that it had before."""
         key = key or secrets.token_urlsafe(16)
         self._budget.put(RUNS, key, item, size_of(item), visitor or None)
         return key
 
     def pin(self, item: Kept) -> str:
-        """Keep it as long as the server runs; returns its id, the same on every server."""
+        """Keep it for ever; returns its id, the same on every server."""
         labels = repr((item.model, item.labels)).encode()
         key = f"example-{hashlib.sha256(labels).hexdigest()[:16]}"
         self._pinned[key] = item
@@ -348,7 +341,7 @@ class RunStore:
         return item
 
     def is_pinned(self, key: object) -> bool:
-        """Whether it is an example of the page, kept as long as the server runs."""
+        """Whether it is kept for ever, as the page's examples are."""
         return isinstance(key, str) and key in self._pinned
 
     def has(self, key: object) -> bool:

@@ -1,11 +1,10 @@
 """How a view declares itself: its name, its parameters, its pictures.
 
-A folder of `transformer/views/` (or of a folder named by `--views`) holds the views of one
-question: each a module (or the folder's `__init__.py`) with a function that is decorated with
-`view`, or with a `VIEW` that says more. From that declaration follow a view's place on the page,
-the fields of a share link, the requests of programs, and the table of its numbers. NAME.js in the
-folder draws the view in place of the controls and pictures that the page makes by itself; NAME.css
-and LANGUAGE.po, its sentences in a language, are found there too.
+A folder of `transformer/views/` (or of `--views`) holds the views of one question: each a module,
+or the folder's `__init__.py`, with a function decorated with `view`, or a `VIEW` that says more.
+From it follow a view's place on the page, its fields of a share link, its API, and the table of its
+numbers. NAME.js in the folder draws it in place of the page; NAME.css and LANGUAGE.po are found
+there too.
 """
 
 from __future__ import annotations

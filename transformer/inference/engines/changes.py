@@ -31,11 +31,10 @@ _MAY_BE_COUNTED = ("", "encoder", "decoder")
 class Fingerprint:
     """A network's modules and weights at one moment.
 
-    Compares the modules, parameters and buffers, their addresses, and PyTorch's count of changes in
-    place. Changes that are not counted (`parameter.data`, NumPy, optimizers with fused=True) are
-    found by a sample of the copied weights: all of a vector, and of a matrix numbers in each row
-    and column. An uncounted change of fewer numbers than a row or a column may be missed. 5.4
-    million weights took 0.1 ms of processor time.
+    Compares modules, parameters, buffers, addresses, and PyTorch's count of changes in place.
+    Uncounted changes (`parameter.data`, NumPy, optimizers with fused=True) are found in a sample of
+    the copied weights, see `_sampled`; one of fewer numbers than a row or a column may be missed.
+    5.4 million weights took 0.1 ms of processor time.
     """
 
     def __init__(self, network: nn.Module, copied: Sequence[Tensor]) -> None:
@@ -84,9 +83,8 @@ class Fingerprint:
 
 @torch.no_grad()
 def digest(network: nn.Module) -> str:
-    """A short name of a network's weights, from a sample of each: all of a vector, and of a matrix
-    numbers in each row and column. A change of fewer numbers than a row or a column may be missed,
-    and on a GPU, which is not read again for each run, one that PyTorch does not count.
+    """A short name of a network's weights, from a sample of each, see `_sampled`. It misses changes
+    as `Fingerprint` does, and on a GPU those that PyTorch does not count.
     """
     before, name = _digests.get(network, (None, ""))
     if isinstance(before, Fingerprint) and before.same:

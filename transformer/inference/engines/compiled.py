@@ -1,12 +1,9 @@
 """The compiled engine: decode one text by `step.c`, straight from the network's weights.
 
-`transformer/model/` explains the network and is the reference. This repeats its arithmetic for the
-case that makes generation slow, one new token of one text on a CPU, and is tested equal to it.
-Everything else, and any other device, runs on the network itself.
-
-Weights that were stored as bfloat16 or float16 are read as a copy in half the bytes, of the very
-same numbers, each multiplied in float32. On two quiet cores a step of 6 x 8 x 256 took 0.17 ms,
-near the time of reading the weights from memory.
+It repeats the arithmetic of `transformer/model/`, and is tested equal to it, for one new token of
+one text on a CPU; everything else runs on the network itself. Weights stored as bfloat16 or float16
+are read from a copy in half the bytes and multiplied in float32. On two quiet cores a step of 6 x 8
+x 256 took 0.17 ms, near the time of reading the weights from memory.
 """
 
 from __future__ import annotations
@@ -109,8 +106,7 @@ class CompiledDecoder:
 
     @property
     def has_copies(self) -> bool:
-        """Whether it reads copies of weights, so that it may miss a change that `Fingerprint`
-        misses."""
+        """Whether it reads copies of weights, whose changes `Fingerprint` may miss."""
         return bool(self._description.copied)
 
     @property
@@ -251,10 +247,8 @@ class CompiledText:
 def engine_of(
     network: DecoderOnly | EncoderOnly | EncoderDecoder, name: str = AUTO
 ) -> CompiledDecoder | None:
-    """The engine of this name ("auto": the compiled one where it works), or None for the network.
-
-    An encoder generates no text, so it has no engine. Raises ValueError for an unknown name, and
-    for an engine that this network or machine cannot have.
+    """The engine of this name ("auto": the compiled one where it works); None for the network, and
+    for encoders. Raises ValueError for an unknown name or an engine that cannot work here.
     """
     check_choice("engine", name, ENGINES)
     if name == NETWORK or isinstance(network, EncoderOnly):
