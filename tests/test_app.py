@@ -5,12 +5,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+from contextlib import ExitStack
 
 import psutil
 import pytest
 from gradio_client import Client
-from kit import prefork, serving
+from kit import aio, prefork, serving
 from kit.models import ONE_FILE, save_model, tiny
 
 import transformer
@@ -157,7 +157,7 @@ def test_the_server_starts_within_its_limits_and_cleans_up(tmp_path, monkeypatch
                 client.predict("Once upon a time", **data, api_name="/generate")
         client.close()
         assert psutil.Process(server.process.pid).memory_info().rss < MOST_BYTES
-        with server.client() as client:
+        with server.client() as client, ExitStack() as reading:
             health = client.get("health").json()
             assert list(health["weight_bytes"]) == names
             assert sum(health["weight_bytes"].values()) < health["memory_bytes"] < MOST_BYTES
@@ -165,12 +165,12 @@ def test_the_server_starts_within_its_limits_and_cleans_up(tmp_path, monkeypatch
             assert health["kept"]["runs"]["count"] > 0
             assert health["kept_bytes"] == sum(one["bytes"] for one in health["kept"].values()) > 0
             data = ["Once upon a time", "stories", 200, *[None] * 4, 1, 1, 1.0, None, None]
-            for _ in range(6):
-                client.post("gradio_api/call/generate", json={"data": data}).raise_for_status()
-            give_up = time.monotonic() + 120
-            while not client.get("health").json()["running"] and time.monotonic() < give_up:
-                time.sleep(0.01)
-        server.process.send_signal(signal.SIGINT)
+            for _ in range(6):  # a text begins when its answer is read
+                called = client.post("gradio_api/call/generate", json={"data": data}).json()
+                event = f"gradio_api/call/generate/{called['event_id']}"
+                reading.enter_context(client.stream("GET", event))
+            aio.wait_until(lambda: client.get("health").json()["running"])
+            server.process.send_signal(signal.SIGINT)
         assert server.process.wait(120) == 0
         assert kept() == []
         assert "Traceback" not in log.read_text()
