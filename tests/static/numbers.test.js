@@ -25,6 +25,7 @@ test("the figure of a head, filled in by the page, is that of Python", () => {
     for (const same of ["colorscale", "colorbar", "hovertemplate"])
       assert.deepEqual(look[same], wanted[same], name);
     assert.ok(apart([look.zmin, look.zmax], [wanted.zmin, wanted.zmax]) < 1e-5, name);
+    /** @type {Record<string, any>} */
     const cells = cellsOf(numbers, wanted, look.hovertemplate);
     wanted.z.forEach((/** @type {any} */ row, /** @type {number} */ place) =>
       assert.ok(apart(cells.z[place], row) < 1e-5, name),

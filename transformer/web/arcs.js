@@ -33,7 +33,7 @@ const boxWritten = (root, { stack, index }) => {
   return next ?? (last && new DOMRect(last.right, last.y, END_PX, last.height));
 };
 
-/** @type {(root: HTMLElement, read: any) => Arc[]} */
+/** @type {(root: HTMLElement, read: import("./types").Read) => Arc[]} */
 const arcsOf = (root, { token, reading }) => {
   const { stack, weights, first } = reading;
   const isOwn = stack === token.stack;
@@ -53,7 +53,7 @@ const arcsOf = (root, { token, reading }) => {
       ? { x: Math.min(end, root.clientWidth - LABEL_PX) + 10, y: to.y - 4 }
       : { x: Math.max(0, end - LABEL_PX / 2), y: to.y - 4 };
     const isFree = arcs.every(
-      (one) => Math.abs(one.y - label.y) > 8 || Math.abs(one.x - label.x) > APART_PX,
+      (other) => Math.abs(other.y - label.y) > 8 || Math.abs(other.x - label.x) > APART_PX,
     );
     arcs.push({
       d: line,
@@ -77,16 +77,16 @@ const downFrom = (to, from, all) => {
   const [end, below] = [to.x + to.width / 2, to.y + to.height];
   const center = from.x + from.width / 2;
   const far = (/** @type {number} */ at) => Math.abs(at - center);
-  const left = all.filter((one) => one.end < end).length;
+  const left = all.filter((other) => other.end < end).length;
   const x = from.x + (from.width * (left + 1)) / (all.length + 1);
-  const nearer = all.filter((one) => far(one.end) < far(end)).length;
+  const nearer = all.filter((other) => far(other.end) < far(end)).length;
   const bend = below + ((from.y - below) * (nearer + 1)) / (all.length + 1);
   return `M${x} ${from.y}C${x} ${bend} ${end} ${bend} ${end} ${below}`;
 };
 
 // root: the element of the text, see tokens.js. read: the token and its weights. What else is given moves the
 // tokens: the arcs are measured again.
-/** @param {{ root: { current: HTMLElement }, read: any, facts: import("./types").TextFacts, written: number }} props */
+/** @param {{ root: { current: HTMLElement }, read: import("./types").Read, facts: import("./types").TextFacts, written: number }} props */
 export const Arcs = ({ root, read, facts, written }) => {
   const [arcs, setArcs] = useState(/** @type {Arc[]} */ ([]));
   useLayoutEffect(() => {
@@ -100,7 +100,7 @@ export const Arcs = ({ root, read, facts, written }) => {
       element.removeEventListener("scroll", measure, true);
     };
   }, [read, facts, written]);
-  /** @type {(arc: Arc) => any} */
+  /** @param {Arc} arc */
   const arc = ({ d, width, share, x, y }) => html`<path d=${d} stroke-width=${width} />
     <text x=${x} y=${y}>${share}</text>`;
   return html`<svg class="arcs" aria-hidden="true">${arcs.map(arc)}</svg>`;

@@ -6,6 +6,9 @@ import { on, requestsFor } from "./store.js";
 import { say } from "./messages.js";
 import { pictureNamed } from "./declared.js";
 
+/** @import { Signal } from "@preact/signals" */
+/** @import { Answers, PlainValues, Question } from "./types" */
+
 // ---- the language of requests: the page's, whatever the browser's is ----
 
 // As the server wrote it. Gradio, which starts later, sets the browser's language there.
@@ -23,22 +26,22 @@ export const askedIn = (search, language) => {
 
 // ---- arrays: bytes from the server, base64 in a saved page ----
 
-/** @type {(base64: any) => Uint8Array<ArrayBuffer>} */
+/** @type {(base64: import("./types").Bytes) => Uint8Array<ArrayBuffer>} */
 export const decodeBytes = (base64) => {
   if (typeof base64 !== "string") return base64;
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64); // a large head: 7 ms less
   const text = atob(base64);
-  const found = new Uint8Array(text.length);
-  for (let at = 0; at < text.length; at += 1) found[at] = text.charCodeAt(at);
-  return found;
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
+  return bytes;
 };
 
 // The inverse of numpy.packbits: one 0 or 1 per bit, the highest bit first.
 /** @type {(bits: Uint8Array, count: number) => Uint8Array} */
 export const unpackBits = (bits, count) => {
-  const found = new Uint8Array(count);
-  for (let at = 0; at < count; at += 1) found[at] = (bits[at >> 3] >> (7 - (at & 7))) & 1;
-  return found;
+  const flags = new Uint8Array(count);
+  for (let at = 0; at < count; at += 1) flags[at] = (bits[at >> 3] >> (7 - (at & 7))) & 1;
+  return flags;
 };
 
 // ---- questions ----
@@ -52,14 +55,14 @@ const NEEDS_SERVER = say(
   "This page has no server, and only a server can answer this: make run starts one.",
 );
 
-const TIMES = 30; // attempts while a server regenerates many runs
+const MAX_ATTEMPTS = 30; // while a server regenerates many runs
 const PAUSE_MS = 1000;
-const GONE = 410;
+const GONE_STATUS = 410;
 const BUSY_MS = 60_000; // how long to retry a busy server, at the interval that it names
-const ARRAYS = "application/x-arrays";
-/** @type {Record<string, any>} */
-const TYPES = { uint8: Uint8Array, int32: Int32Array, float32: Float32Array };
-const LONGEST = 1500; // characters of a query
+const ARRAYS_TYPE = "application/x-arrays";
+/** @type {Record<string, new (buffer: ArrayBuffer, at?: number, size?: number) => Uint8Array | Int32Array | Float32Array>} */
+export const ARRAY_TYPES = { uint8: Uint8Array, int32: Int32Array, float32: Float32Array };
+const MAX_CHARACTERS = 1500; // of a query
 
 /** @type {(name: "sessionStorage" | "localStorage") => Storage | null} */
 const storageOf = (name) => {
@@ -72,15 +75,19 @@ const storageOf = (name) => {
 };
 export const storage = storageOf("sessionStorage");
 export const lasting = storageOf("localStorage");
+// Whether the page was opened by being loaded again.
+export const isReload = () => {
+  const [opened] = /** @type {Partial<PerformanceNavigationTiming>[]} */ (
+    globalThis.performance?.getEntriesByType("navigation") ?? []
+  );
+  return opened?.type === "reload";
+};
 // What this page stored before a reload; null if it was not reloaded.
 /** @type {(name: string) => string | null} */
 export const takeLeft = (name) => {
   const left = storage?.getItem(name) ?? null;
   storage?.removeItem(name);
-  const [opened] = /** @type {any[]} */ (
-    globalThis.performance?.getEntriesByType("navigation") ?? []
-  );
-  return opened?.type === "reload" ? left : null;
+  return isReload() ? left : null;
 };
 
 // The session's name, kept while the page is open and over a reload, also in another language.
@@ -91,7 +98,7 @@ export const isReloaded = before !== null;
 /** @type {() => string} */
 export const drawnName = () =>
   [...crypto.getRandomValues(new Uint8Array(16))]
-    .map((one) => one.toString(16).padStart(2, "0"))
+    .map((byte) => byte.toString(16).padStart(2, "0"))
     .join("");
 /** @type {string} */
 export const session = before ?? drawnName();
@@ -118,41 +125,41 @@ export const refusal = async (answer) => {
 };
 
 // Arrays follow the JSON text of an answer, each at a multiple of 8 bytes; see server/resources.py.
-/** @type {(buffer: ArrayBuffer) => any} */
+/** @type {(buffer: ArrayBuffer) => PlainValues} */
 export const unpacked = (buffer) => {
   const length = new DataView(buffer).getUint32(0, true);
   const text = new TextDecoder().decode(new Uint8Array(buffer, 4, length));
+  /** @type {[PlainValues, [path: string[], type: string, size: number][]]} */
   const [answer, arrays] = JSON.parse(text);
   let at = 4 + length;
   for (const [path, type, size] of arrays) {
-    const array = new TYPES[type](buffer, at, size);
-    const last = path.pop();
-    path.reduce((/** @type {any} */ part, /** @type {string} */ name) => part[name], answer)[last] =
-      array;
+    const array = new ARRAY_TYPES[type](buffer, at, size);
+    const holder = path.slice(0, -1).reduce((part, name) => part[name], answer);
+    holder[path[path.length - 1]] = array;
     at += 8 * Math.ceil(array.byteLength / 8);
   }
   return answer;
 };
 
 // The query of a picture's parameters, as in a link; null if it would hold a visitor's text or be too long.
-/** @type {(name: string, data: Record<string, any>) => string | null} */
+/** @type {(name: string, data: Question) => string | null} */
 const pictureQuery = (name, data) => {
   const picture = pictureNamed(name);
   if (!picture || data.made || ("other" in data && picture.takes !== "runs")) return null;
-  const given = Object.entries(data).filter(([, value]) => value !== undefined);
-  const query = String(new URLSearchParams(given.map(([key, value]) => [key, `${value ?? ""}`])));
-  return query.length > LONGEST ? null : query;
+  const values = Object.entries(data).filter(([, value]) => value !== undefined);
+  const query = String(new URLSearchParams(values.map(([key, value]) => [key, `${value ?? ""}`])));
+  return query.length > MAX_CHARACTERS ? null : query;
 };
 
-/** @type {(name: string, data: Record<string, any>, aborts?: AbortSignal) => Promise<any>} */
+/** @type {(name: string, data: Question, aborts?: AbortSignal) => Promise<PlainValues>} */
 const send = async (name, data, aborts) => {
   const query = pictureQuery(name, data);
-  const headers = { accept: `${ARRAYS}, application/json`, [SESSION]: session };
-  const asked =
+  const headers = { accept: `${ARRAYS_TYPE}, application/json`, [SESSION]: session };
+  const response =
     query === null
       ? post(name, data, { headers, signal: aborts })
       : fetch(`resources/${name}${askedIn(query, LANGUAGE)}`, { headers });
-  const answer = await asked.catch(() => {
+  const answer = await response.catch(() => {
     const says = say("The server did not answer; is it still running?");
     throw Object.assign(new Error(says), { isSilent: true });
   });
@@ -160,29 +167,29 @@ const send = async (name, data, aborts) => {
     const after = 1000 * Number(answer.headers.get("retry-after"));
     throw Object.assign(new Error(await refusal(answer)), { status: answer.status, after });
   }
-  return answer.headers.get("content-type") === ARRAYS
+  return answer.headers.get("content-type") === ARRAYS_TYPE
     ? unpacked(await answer.arrayBuffer())
     : answer.json();
 };
 
-/** @typedef {Record<string, (data: any, signal?: AbortSignal) => any>} Answers by endpoint */
-/** @type {Answers | null} */
+/** @typedef {Record<string, (data: any, signal?: AbortSignal) => any>} AnswersByName functions that answer, by endpoint */
+/** @type {AnswersByName | null} */
 let own = null;
-/** @type {((name: string, data: any) => boolean) | null} */
+/** @type {((name: string, data: Question) => boolean) | null} */
 let isCovered = null;
 // Answer requests in the page itself. covers: beside a server, whether one is answered here now; null: there is no server.
-/** @type {(answers: Answers, covers?: typeof isCovered) => void} */
+/** @type {(answers: AnswersByName, covers?: typeof isCovered) => void} */
 export const answerFrom = (answers, covers = null) => void ([own, isCovered] = [answers, covers]);
 export const hasServer = () => own === null || isCovered !== null;
 // What answers a request in the page itself; null if a server does. Refuses what only a server can answer.
-/** @type {(name: string, data?: any) => Answers[string] | null} */
+/** @type {(name: string, data?: Question) => AnswersByName[string] | null} */
 export const answeredHere = (name, data = {}) => {
   const answer = own?.[name];
   if (!answer && !hasServer()) throw new Error(NEEDS_SERVER);
   return answer && (!isCovered || isCovered(name, data)) ? answer : null;
 };
 
-/** @type {(name: string, data: any, signal?: AbortSignal) => Promise<any>} */
+/** @type {(name: string, data: Question, signal?: AbortSignal) => Promise<PlainValues>} */
 const reply = async (name, data, aborts) => {
   const here = answeredHere(name, data);
   if (!here) return fromServer(name, data, aborts);
@@ -196,12 +203,12 @@ const reply = async (name, data, aborts) => {
   }
 };
 // Whether a run or a batch was made in this page, so that a server does not have it; see browser/runs.js.
-/** @type {(data: any) => boolean} */
+/** @type {(data: Question) => boolean} */
 const isOfPage = ({ run, other, batch }) =>
   [run, other, batch].some((id) => String(id ?? "").startsWith("browser-"));
 
 // The server's answer to a question; isSilent is set in the Error of a server that does not answer.
-/** @type {(name: string, data: any, signal?: AbortSignal) => Promise<any>} */
+/** @type {(name: string, data: Question, signal?: AbortSignal) => Promise<PlainValues>} */
 export const fromServer = async (name, data, aborts) => {
   const made = requestsFor(data);
   const giveUp = Date.now() + BUSY_MS;
@@ -209,10 +216,10 @@ export const fromServer = async (name, data, aborts) => {
     try {
       return await send(name, times && made ? { ...data, made } : data, aborts);
     } catch (error) {
-      const { status, after } = /** @type {any} */ (error);
-      const gone = status === GONE;
+      const { status, after } = error;
+      const gone = status === GONE_STATUS;
       if (!gone && !(after && Date.now() + after < giveUp)) throw error;
-      if (gone && (!made || times === TIMES)) throw new Error(RUN_GONE, { cause: error });
+      if (gone && (!made || times === MAX_ATTEMPTS)) throw new Error(RUN_GONE, { cause: error });
       const rest = gone && times ? PAUSE_MS : after; // others are first
       if (rest) await pause(rest);
       if (gone) times += 1;
@@ -220,39 +227,49 @@ export const fromServer = async (name, data, aborts) => {
   }
 };
 
-/** @type {Map<string, Promise<any>>} */
+/** @type {Map<string, Promise<PlainValues>>} */
 const pending = new Map();
 // Request an endpoint by name; a refusal becomes an Error with the server's sentence. Identical requests in
 // flight are shared, but not one that its signal may abort.
-/** @type {(name: string, data: any, signal?: AbortSignal) => Promise<any>} */
-export const ask = (name, data, aborts) => {
-  if (aborts) return reply(name, data, aborts);
+/** @type {(name: string, data: object, signal?: AbortSignal) => Promise<PlainValues>} */
+const requested = (name, data, aborts) => {
+  const question = /** @type {Question} */ (data);
+  if (aborts) return reply(name, question, aborts);
   const key = `${name} ${JSON.stringify(data)}`;
   const underway = pending.get(key);
   if (underway) return underway;
-  const answer = reply(name, data).finally(() => pending.delete(key));
+  const answer = reply(name, question).finally(() => pending.delete(key));
   pending.set(key, answer);
   return answer;
 };
+export const ask =
+  /** @type {<Name extends keyof Answers>(name: Name, data: object, signal?: AbortSignal) => Promise<Answers[Name]>} */ (
+    requested
+  );
 
 // ---- the answers about the shown run, each requested once ----
 
-/** @type {Map<string, any>} */
-const kept = new Map(); // signals
+/** @type {Map<string, Signal<any>>} */
+const kept = new Map();
 on("run", ({ run }) => {
   for (const key of kept.keys()) if (!key.startsWith(`${run} `)) kept.delete(key);
 });
 
+/** @type {(name: string, data: { run: string }) => Signal<any>} */
+const keptSignal = (name, data) => {
+  const key = `${data.run} ${name} ${JSON.stringify(data)}`;
+  const answer = kept.get(key) ?? signal(undefined);
+  kept.set(key, answer);
+  return answer;
+};
 // The answer of an endpoint as far as it is known, {value}: a component that reads the value is drawn again
 // when it arrives. data: with its run.
-/** @type {(name: string, data: any) => { value: any }} */
-export const keptAnswer = (name, data) => {
-  const key = `${data.run} ${name} ${JSON.stringify(data)}`;
-  if (!kept.has(key)) kept.set(key, signal(undefined));
-  return kept.get(key);
-};
+export const keptAnswer =
+  /** @type {<Name extends keyof Answers, Data extends { run: string }>(name: Name, data: Data) => Signal<Answers[Name] | undefined>} */ (
+    keptSignal
+  );
 const CELLS_KEPT = 8_000_000; // of all heads' numbers: 9 bytes each
-/** @type {(latest: any) => void} */
+/** @type {(latest: Signal<unknown>) => void} */
 const forgetHeads = (latest) => {
   let cells = 0;
   for (const [key, answer] of [...kept].reverse()) {
@@ -262,13 +279,17 @@ const forgetHeads = (latest) => {
   }
 };
 // `ask`, once for a run; read: converts the answer.
-/** @type {(name: string, data: any, read?: (answer: any) => any) => Promise<any>} */
-export const askOnce = async (name, data, read = (answer) => answer) => {
-  const answer = /** @type {any} */ (keptAnswer(name, data));
+/** @type {(name: string, data: { run: string }, read?: (answer: any) => unknown) => Promise<unknown>} */
+const requestedOnce = async (name, data, read = (answer) => answer) => {
+  const answer = keptSignal(name, data);
   if (answer.peek() === undefined) {
-    const sent = await ask(name, data);
+    const sent = await requested(name, data);
     answer.value ??= read(sent);
     forgetHeads(answer);
   }
   return answer.peek();
 };
+export const askOnce =
+  /** @type {<Name extends keyof Answers, Data extends { run: string }, Value = Answers[Name]>(name: Name, data: Data, read?: (answer: Answers[Name]) => Value) => Promise<Value>} */ (
+    requestedOnce
+  );

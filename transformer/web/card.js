@@ -9,6 +9,7 @@ import { siteName } from "./sites.js";
 import { page, nextPaint, reactive } from "./store.js";
 import { Marked } from "./text.js";
 
+/** @import { CardProps, Opening, Question } from "./types" */
 /**
  * @typedef {import("./types").CardOf} CardOf
  * @typedef {import("./types").Deck} Deck
@@ -18,11 +19,16 @@ import { Marked } from "./text.js";
  * @typedef {Record<string, Answered>} ByCard
  */
 
-// place: of the shown card in its deck, null for none; isChoosing: whether the lessons are listed.
+// place: of the shown card in its deck, null for none; isChoosing: whether the lessons are listed. lessonPress: the
+// latest press on a lesson, which may still be on its way; linked: how many cards of links are; endedBy: what was
+// being opened as a card was put away.
 export const cardState = reactive({
   deck: /** @type {Deck} */ ({ name: "", title: "", cards: [] }),
   place: /** @type {number | null} */ (null),
   isChoosing: false,
+  lessonPress: {},
+  linked: 0,
+  endedBy: /** @type {Opening | null} */ (null),
 });
 
 /** @type {Answered} */
@@ -86,7 +92,7 @@ export const inOrder = (card, words, of) => {
 };
 
 // What answers a card is read off the page, {field: value}, by kind of question; null: nothing is chosen yet.
-/** @type {Record<string, () => any>} */
+/** @type {Record<string, () => Question | null>} */
 const ANSWERS = {
   head: () => page.head && { site: siteName(page.head), head: page.head.head },
   token: () => {
@@ -100,21 +106,24 @@ const ANSWERS = {
   run: () => ({}),
 };
 
-const LOOK_MS = 50; // between two looks whether the page is ready
+const POLL_MS = 50; // until the page is ready
 // Grade what the visitor does in the pictures as an answer to this card, once the page is as the card sets
 // it. kind: of the question, "" for none yet.
-/** @type {(name: string, kind: string, grade: (answer: any) => void, isReady: () => boolean) => void} */
+/** @type {(name: string, kind: string, grade: (answer: Question) => void, isReady: () => boolean) => void} */
 export const useFollowed = (name, kind, grade, isReady) => {
   const read = ANSWERS[kind];
   const latest = useRef(name);
   latest.current = name;
-  const card = useMemo(() => ({ previous: /** @type {any} */ (null), waits: false }), [name]);
+  const card = useMemo(
+    () => ({ previous: /** @type {string | null} */ (null), waits: false }),
+    [name],
+  );
   const follow = async () => {
     if (!read || card.waits) return;
     const isShown = () => latest.current === name;
     card.waits = true;
     await nextPaint();
-    while (isShown() && !isReady()) await pause(LOOK_MS);
+    while (isShown() && !isReady()) await pause(POLL_MS);
     card.waits = false;
     if (!isShown()) return;
     const answer = read();
@@ -220,7 +229,7 @@ const Check = ({ words, name, kind, state, answer, solve, write }) => {
  * onward, {words, go}, where something follows the last card. focus: whether the title takes the focus as it
  * first comes. teach(), where it is a lesson's: the phones of a class are to answer; teacher: a ref to its
  * button.
- * @param {Record<string, any>} props
+ * @param {CardProps} props
  */
 export const Card = ({
   words,
@@ -237,7 +246,8 @@ export const Card = ({
   ...check
 }) => {
   const name = `${deck}.${place}`;
-  const [root, title] = [useRef(/** @type {any} */ (null)), useRef(/** @type {any} */ (null))];
+  /** @type {{ current: HTMLElement }[]} */
+  const [root, title] = [useRef(null), useRef(null)];
   const isDrawn = useRef(false);
   useLayoutEffect(() => {
     const { activeElement: active, body } = document;

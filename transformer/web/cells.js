@@ -6,7 +6,7 @@ import { html, useRef, useState } from "./preact.js";
 /** @typedef {{left: number, top: number, width: number, height: number}} Box */
 
 // The frame of a picture drawn by Plotly, with its current zoom.
-/** @type {(box: any) => Frame} */
+/** @type {(box: import("./types").PlotlyObject) => Frame} */
 export const drawnFrame = ({ _fullLayout: { xaxis, yaxis } }) => ({
   left: xaxis._offset,
   top: yaxis._offset,
@@ -34,7 +34,7 @@ const rangeBox = (frame, x0, x1, y0, y1) => {
   return { left, top, width: right - left, height: bottom - top };
 };
 // The box of a range of cells in a picture drawn by Plotly.
-/** @type {(box: any, x0: number, x1: number, y0: number, y1: number) => Box} */
+/** @type {(box: import("./types").PlotlyObject, x0: number, x1: number, y0: number, y1: number) => Box} */
 export const cellBox = (box, x0, x1, y0, y1) => rangeBox(drawnFrame(box), x0, x1, y0, y1);
 
 // The cell at a place in px within the picture; a part outside is null.
@@ -72,7 +72,7 @@ export const Bands = ({ frame, lit: { row, column }, last }) => {
 /** @type {Record<string, number[]>} */
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
-/** @type {(value: number | undefined, last: number) => number} */
+/** @type {(value: number | null | undefined, last: number) => number} */
 const clamp = (value, last) => Math.min(last, Math.max(0, value ?? 0));
 // The cell that a key moves to, at most the last one; null for any other key.
 /** @type {(key: string, cell: import("./types").Cell, last: import("./types").Cell) => import("./types").Cell | null} */
@@ -88,7 +88,7 @@ const movedCell = (key, { row, column }, last) => {
 // walked(cell) is called after a move.
 /** @type {(last: import("./types").Cell, walked: (cell: import("./types").Cell) => void) => (row: number, column: number) => import("./types").Attributes} */
 export const useButtonKeys = (last, walked) => {
-  const buttons = useRef(/** @type {Record<string, any>} */ ({}));
+  const buttons = useRef(/** @type {Record<string, HTMLElement | null>} */ ({}));
   return (row, column) => ({
     ref: (/** @type {HTMLElement | null} */ made) =>
       void (buttons.current[`${row} ${column}`] = made),
@@ -96,7 +96,7 @@ export const useButtonKeys = (last, walked) => {
       const to = movedCell(event.key, { row, column }, last);
       if (!to) return;
       event.preventDefault();
-      buttons.current[`${to.row} ${to.column}`].focus();
+      buttons.current[`${to.row} ${to.column}`]?.focus();
       walked(to);
     },
   });
@@ -117,7 +117,7 @@ export const useButtonKeys = (last, walked) => {
  */
 /** @type {(walk: Walk) => import("./types").Attributes} */
 export const useCellKeys = ({ last, start, move, pin, leave, rows = false }) => {
-  const at = useRef(/** @type {any} */ (null)); // where the keys are
+  const at = useRef(/** @type {import("./types").Cell | null} */ (null)); // where the keys are
   const begin = (/** @type {import("./types").Drawn} */ box) => {
     const [cell, end] = [at.current ?? start(box), last(box) || { row: 0, column: 0 }];
     return { row: clamp(cell?.row, end.row), column: clamp(cell?.column, end.column) };
@@ -165,15 +165,15 @@ const lastOf = (box) => {
 
 // Props for a Figure whose cells the keyboard moves over; keys, a click and light(cell) highlight a cell,
 // null none.
-/** @type {(cells: Pick<Walk, "start" | "move"> & { pin: (cell: import("./types").Cell, box: import("./types").Drawn) => void, name: string, keys: string }) => { cells: any, light: (cell: import("./types").LitCell | null) => void }} */
+/** @type {(cells: Pick<Walk, "start" | "move"> & { pin: (cell: any, box: import("./types").Drawn) => void, name: string, keys: string }) => { cells: Pick<import("./types").FigureProps, "box" | "on" | "over">, light: (cell: import("./types").LitCell | null) => void }} */
 export const useCells = ({ start, move, pin, name, keys }) => {
-  const [lit, light] = useState(/** @type {any} */ (null));
+  const [lit, light] = useState(/** @type {import("./types").LitCell | null} */ (null));
   /** @type {Walk["move"]} */
   const go = (cell, box) => {
     light(cell);
     move(cell, box);
   };
-  /** @type {(cell: any, box: import("./types").Drawn) => void} */
+  /** @type {(cell: import("./types").LitCell, box: import("./types").Drawn) => void} */
   const choose = (cell, box) => {
     light(cell);
     pin(cell, box);

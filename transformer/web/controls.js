@@ -8,17 +8,17 @@ import { useEvent } from "./part.js";
 import { page, setQuery } from "./store.js";
 
 // A menu. options: [[value, text], ...].
-/** @param {{ options: import("./types").Choice[], value: any, set: (value: string) => void } & import("./types").Attributes} props */
+/** @param {{ options: import("./types").Choice[], value: string | number, set: (value: string) => void } & import("./types").Attributes} props */
 export const Select = ({ options, value, set, ...more }) => {
-  const option = (/** @type {import("./types").Choice} */ [one, text]) =>
-    html`<option key=${one} value=${one} selected=${String(one) === String(value)}>${text}</option>`;
+  const option = (/** @type {import("./types").Choice} */ [each, text]) =>
+    html`<option key=${each} value=${each} selected=${String(each) === String(value)}>${text}</option>`;
   return html`<select ...${more} onChange=${(/** @type {import("./types").ChangeOf<HTMLSelectElement>} */ { target }) => set(target.value)}>${options.map(option)}</select>`;
 };
 
 /** @type {Record<string, string>} */
 const INPUTS = { bool: "checkbox", int: "number", number: "number" };
 // The control of a declared parameter. changed() follows each choice.
-/** @param {{ field: string, declared: import("./types").DeclaredField, fields: Record<string, any>, changed?: () => void }} props */
+/** @param {{ field: string, declared: import("./types").DeclaredField, fields: import("./types").PlainValues, changed?: () => void }} props */
 export const Control = ({ field, declared, fields, changed = () => {} }) => {
   const { type, title, options, least, most } = declared;
   const value = fields[field];
@@ -34,7 +34,7 @@ export const Control = ({ field, declared, fields, changed = () => {} }) => {
   const box = () => html`<input type=${INPUTS[type]} name=${field} checked=${value}
     onChange=${(/** @type {import("./types").ChangeOf} */ { target }) => set(String(target.checked))} />`;
   const menu = () => {
-    const words = Object.entries(options).map(([one, text]) => [one, say(text)]);
+    const words = Object.entries(options).map(([option, text]) => [option, say(text)]);
     return html`<${Select} options=${words} value=${value} set=${set} />`;
   };
   const control = type === "choice" ? menu : type === "bool" ? box : input;
@@ -42,16 +42,17 @@ export const Control = ({ field, declared, fields, changed = () => {} }) => {
 };
 
 // A row of buttons, one per choice. options: [[value, words, hint?], ...]; value: the chosen one.
-/** @param {{ name: string, title?: string, options: import("./types").Choice[], value: any, set: (value: any) => void, disabled?: boolean } & import("./types").Attributes} props */
+/** @template {string | number} Value
+ * @param {{ name: string, title?: string, options: import("./types").Choice<Value>[], value: Value, set: (value: Value) => void, disabled?: boolean } & import("./types").Attributes} props */
 export const Switch = ({ name, title, options, value, set, disabled = false, ...more }) => {
-  const one = (
-    /** @type {import("./types").Choice} */ [each, words, hint],
+  const button = (
+    /** @type {import("./types").Choice<Value>} */ [each, words, hint],
   ) => html`<label title=${hint}>
     <input type="radio" name=${name} value=${each} checked=${each === value} disabled=${disabled}
       onChange=${() => set(each)} /><span>${words}</span>
   </label>`;
   return html`<fieldset ...${more} class=${`switch ${more.class ?? ""}`}>
-    <legend>${title}</legend>${options.map(one)}
+    <legend>${title}</legend>${options.map(button)}
   </fieldset>`;
 };
 
@@ -60,11 +61,11 @@ export const Switch = ({ name, title, options, value, set, disabled = false, ...
 /** @template {import("./store.js").Kind} Kind
  * @param {{ name: string, kinds: Kind[], chosen: number, choose: (index: number) => void, wordsOf?: (kind: Kind) => string }} props */
 export const KindButtons = ({ name, kinds, chosen, choose, wordsOf = kindOf }) => {
-  /** @type {(kind: Kind, index: number) => any} */
-  const one = (kind, index) => html`<button type="button" class="kind" role="radio"
+  /** @param {Kind} kind @param {number} index */
+  const button = (kind, index) => html`<button type="button" class="kind" role="radio"
     aria-checked=${String(index === chosen)} onClick=${() => choose(index)}>${wordsOf(kind)}</button>`;
   return html`<div class="kinds" role="radiogroup" aria-label=${name} hidden=${kinds.length < 2}>
-    ${kinds.map(one)}
+    ${kinds.map(button)}
   </div>`;
 };
 
@@ -83,9 +84,9 @@ export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matc
 
 const FILL_MS = 500;
 // Fill an element from the left at each step of the played text; delay: in ms. Without motion the player only steps.
-/** @type {(place: number | undefined, delay: number) => { current: any }} */
+/** @type {(place: number | undefined, delay: number) => { current: HTMLElement | null }} */
 export const useFilling = (place, delay) => {
-  const filled = useRef(/** @type {any} */ (null));
+  const filled = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => {
     if (!page.playing) return;
     const frames = { clipPath: ["inset(-20px 100% -20px 0)", "inset(-20px -20px -20px 0)"] };

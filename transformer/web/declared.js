@@ -5,18 +5,7 @@ import { say, sayList } from "./messages.js";
 import { siteName, sitesOf } from "./sites.js";
 
 const source = globalThis.document?.getElementById("view-schema");
-/**
- * @typedef {object} Declared
- * @property {Record<string, string>} request what makes a run: the type of each value
- * @property {string[]} settings those of the request that Gradio's settings hold
- * @property {Record<string, any>} page its own fields
- * @property {any[]} views
- * @property {Record<string, string>} dark the dark theme's colour for each colour of a figure
- * @property {any[]} cards of the tour
- * @property {string[]} lessons their names
- * @property {string[]} in_browser models that may be computed in this browser, where there is a server
- * @property {Record<string, any>} controls what Gradio's boxes and settings hold at first
- */
+/** @import { Declared, DeclaredField, DeclaredPicture, DeclaredView, PlainValues } from "./types" */
 /** @type {Declared} */
 export const declared = {
   ...{ request: {}, page: {}, dark: {}, controls: {} },
@@ -25,17 +14,21 @@ export const declared = {
 };
 export const views = declared.views;
 
-/** @type {(name: string) => any} */
+/** @type {(name: string) => DeclaredPicture | undefined} */
 export const pictureNamed = (name) =>
-  views.flatMap(({ pictures }) => pictures).find((one) => one.name === name);
+  views.flatMap(({ pictures }) => pictures).find((picture) => picture.name === name);
 
-/** @type {(name: string) => any} */
-export const viewNamed = (name) => views.find((one) => one.name === name);
-/** @type {(view: string) => Record<string, any>} */
+/** @type {(name: string) => DeclaredView | undefined} */
+export const viewNamed = (name) => views.find((view) => view.name === name);
+/** @type {(view: string) => Record<string, DeclaredField>} */
 export const fieldsOf = (view) => viewNamed(view)?.controls ?? {};
 // Every field of the page and its views, by name.
-/** @type {Record<string, any>} */
-export const everyField = Object.assign({}, declared.page, ...views.map((one) => one.controls));
+/** @type {Record<string, DeclaredField>} */
+export const everyField = Object.assign(
+  {},
+  declared.page,
+  ...views.map(({ controls }) => controls),
+);
 
 // ---- values of a link as texts, and back; an Error with a sentence if invalid ----
 
@@ -44,7 +37,7 @@ export const everyField = Object.assign({}, declared.page, ...views.map((one) =>
 export const textOf = (value) =>
   typeof value?.[0] === "object" ? JSON.stringify(value) : String(value ?? "");
 // A table of plain values, as of a lesson's step, as the texts of a link.
-/** @type {(table: Record<string, any>) => Record<string, string>} */
+/** @type {(table: PlainValues) => Record<string, string>} */
 export const textsOf = (table) =>
   Object.fromEntries(Object.entries(table).map(([name, value]) => [name, textOf(value)]));
 

@@ -5,18 +5,18 @@ import { batch as together } from "./preact.js";
 import { addProblem, page, reactive } from "./store.js";
 import { everyField, fieldsOf, oneOf, textOf, valueOf, wholeNumber } from "./declared.js";
 
-const MOST_WHOLE = 2 ** 31 - 1;
+const MAX_WHOLE = 2 ** 31 - 1;
 
 /** @typedef {Record<string, string>} Fields texts by field */
 
 // The values by field: a component that reads one is drawn again when a control or a link changes it.
-/** @type {Record<string, any>} */
+/** @type {import("./types").PlainValues} */
 export const fields = reactive(
-  Object.fromEntries(Object.entries(everyField).map(([field, one]) => [field, one.default])),
+  Object.fromEntries(Object.entries(everyField).map(([name, field]) => [name, field.default])),
 );
 // A field stored outside this module, as in `page`. set(value) throws an Error with a sentence for a value
 // that is not available.
-/** @type {(field: string, get: () => any, set: (value: any) => void) => void} */
+/** @type {<Value>(field: string, get: () => Value, set: (value: NonNullable<Value>) => void) => void} */
 export const bindField = (field, get, set) =>
   void Object.defineProperty(fields, field, { get, set });
 
@@ -60,7 +60,7 @@ const applyField = (field, text) => {
   const isNone = text === "" && optional;
   try {
     if (type === "choice" && !isNone) oneOf(field, text, Object.keys(options));
-    if (type === "int" && !isNone) wholeNumber(field, text, least, most ?? MOST_WHOLE);
+    if (type === "int" && !isNone) wholeNumber(field, text, least ?? 0, most ?? MAX_WHOLE);
     fields[field] = valueOf(field, everyField[field], text);
     return null;
   } catch (error) {

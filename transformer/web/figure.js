@@ -6,34 +6,31 @@ import { html, useLayoutEffect, useRef, useState } from "./preact.js";
 import { page } from "./store.js";
 import { plainLabel } from "./labels.js";
 
-/**
- * @typedef {(row: number, column: number, values?: any) => string} Value
- * @typedef {{rows: string[], columns: string[], value: Value, corner: string}} Table
- */
+/** @import { CellText, Drawn, Figure as PlotlyFigure, FigureProps, NumbersTable as Table, PlotlyObject, Question } from "./types" */
 
 const DIGITS = 4;
 
 // A number as a cell's text; a cell without a number is masked.
-/** @type {(value: any) => string} */
+/** @type {(value: unknown) => string} */
 export const cellText = (value) => {
   if (value === null || value === undefined || Number.isNaN(value)) return say("hidden");
   if (typeof value !== "number") return String(value);
   return Number.isInteger(value) ? String(value) : numeral(value.toFixed(DIGITS));
 };
-/** @type {(values: ArrayLike<any> | undefined) => any[]} */
+/** @type {<Value>(values: ArrayLike<Value> | undefined) => Value[]} */
 const listOf = (values) => (values ? Array.from(values) : []);
 
-/** @type {(figure: any, traces: any[], own?: Value) => Table} */
+/** @type {(figure: { layout: PlotlyObject }, traces: PlotlyObject[], own?: CellText | null) => Table} */
 const matrixOf = ({ layout }, traces, own) => {
   const [trace] = traces;
   const meta = layout.meta ?? {};
   const whole = trace.dx > 1; // the picture may draw several cells as one, the table does not
   const count = whole ? meta.query_labels.length : trace.z.length;
   const across = whole ? meta.key_labels.length : (trace.z[0]?.length ?? 0);
-  /** @type {(labels: string[] | undefined, places: any, at: number) => string} */
+  /** @type {(labels: string[] | undefined, places: ArrayLike<number | string> | undefined, at: number) => string} */
   const nameAt = (labels, places, at) =>
     labels ? `${at} ${labels[at]}` : String(places?.[at] ?? at);
-  /** @type {(labels: string[] | undefined, places: any, size: number) => string[]} */
+  /** @type {(labels: string[] | undefined, places: ArrayLike<number | string> | undefined, size: number) => string[]} */
   const named = (labels, places, size) =>
     Array.from({ length: size }, (_, at) => nameAt(labels, places, at));
   const [row, column] = [layout.yaxis?.title?.text, layout.xaxis?.title?.text];
@@ -48,10 +45,10 @@ const matrixOf = ({ layout }, traces, own) => {
   };
 };
 
-/** @type {(figure: any, traces: any[]) => Table} */
+/** @type {(figure: { layout: PlotlyObject }, traces: PlotlyObject[]) => Table} */
 const seriesOf = ({ layout }, traces) => {
   const flat = traces[0].orientation === "h";
-  /** @type {(trace: any) => any[]} */
+  /** @type {(trace: PlotlyObject) => unknown[]} */
   const values = (trace) => listOf(flat ? trace.x : trace.y);
   const places = listOf(flat ? traces[0].y : traces[0].x);
   const axis = flat ? layout.yaxis : layout.xaxis;
@@ -69,14 +66,14 @@ const seriesOf = ({ layout }, traces) => {
 
 // full: the traces as Plotly completed them; own(row, column): the text of a cell, if its colour
 // shows something else. null without numbers.
-/** @type {(full: any[], figure: any, own?: Value) => Table | null} */
+/** @type {(full: PlotlyObject[], figure: { layout: PlotlyObject }, own?: CellText | null) => Table | null} */
 export const figureTable = (full, figure, own) => {
   const brought = figure.layout.meta?.table; // for a figure whose traces do not name it
   if (brought) return { ...brought, value: (row, column) => cellText(brought.cells[row][column]) };
   const traces = full.filter((trace) => trace.visible === true);
   const cells = traces.filter((trace) => trace.type === "heatmap" && trace.z?.length);
   if (cells.length) return matrixOf(figure, cells, own);
-  /** @type {(trace: any) => boolean} */
+  /** @type {(trace: PlotlyObject) => boolean} */
   const isSeries = (trace) => ["bar", "scatter"].includes(trace.type) && trace.x?.length > 0;
   const series = traces.filter(isSeries);
   return series.length ? seriesOf(figure, series) : null;
@@ -85,9 +82,9 @@ export const figureTable = (full, figure, own) => {
 // The table of a drawn picture. numbers(row, column, values): the text of a cell whose colour is not the
 // number itself; values: of each of its traces. table(figure): the whole content, for a picture that is
 // neither one matrix nor series; false if its numbers are already shown.
-/** @type {(box: any, figure: any, own: {numbers?: Value, table?: any}) => Table | null} */
+/** @type {(box: Drawn, figure: PlotlyFigure, own: Pick<FigureProps, "numbers" | "table">) => Table | null} */
 export const tableOf = (box, figure, { numbers, table }) =>
-  table === undefined ? figureTable(box._fullData, figure, numbers) : table && table(figure);
+  table === undefined ? figureTable(box._fullData, figure, numbers) : table ? table(figure) : null;
 
 // ---- as a component: a page of rows and columns at a time ----
 
@@ -97,7 +94,7 @@ const [ROWS, COLUMNS] = [24, 12]; // of a page; a table of all cells would freez
 /** @param {{ inWords: (places: { first: number, last: number, total: number }) => string, at: number, size: number, total: number, go: (to: number) => void }} props */
 export const Pager = ({ inWords, at, size, total, go }) => {
   if (!(total > size)) return html`<span class="pager"></span>`;
-  /** @type {(sign: string, name: string, to: number) => any} */
+  /** @param {string} sign @param {string} name @param {number} to */
   const button = (sign, name, to) => html`<button type="button" aria-label=${name}
     disabled=${to === at || to >= total} onClick=${() => go(to)}>${sign}</button>`;
   const range = inWords({ first: at, last: Math.min(at + size, total) - 1, total });
@@ -111,7 +108,7 @@ const Page = ({ content: { rows, columns, value, corner }, top, left }) => {
   const across = columns.slice(left, left + COLUMNS);
   const cells = (/** @type {number} */ row) =>
     across.map((_, at) => html`<td>${value(row, left + at)}</td>`);
-  /** @type {(name: string, at: number) => any} */
+  /** @param {string} name @param {number} at */
   const line = (name, at) => html`<tr><th scope="row">${name}</th>${cells(top + at)}</tr>`;
   return html`<table translate=${false}>
     <thead><tr><th scope="col">${corner}</th>${across.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
@@ -128,9 +125,9 @@ const NumberTable = ({ content, hidden = false }) => {
   if (!content) return null;
   const shown = () => html`<div class="table-head">
     <${Pager} at=${top} size=${ROWS} total=${content.rows.length} go=${(/** @type {number} */ to) => go([to, left])}
-      inWords=${(/** @type {any} */ places) => say("rows {first} to {last} of {total}", places)} />
+      inWords=${(/** @type {Question} */ places) => say("rows {first} to {last} of {total}", places)} />
     <${Pager} at=${left} size=${COLUMNS} total=${content.columns.length} go=${(/** @type {number} */ to) => go([top, to])}
-      inWords=${(/** @type {any} */ places) => say("columns {first} to {last} of {total}", places)} />
+      inWords=${(/** @type {Question} */ places) => say("columns {first} to {last} of {total}", places)} />
   </div>
   <div class="wide" tabindex="0" role="region" aria-label=${say("Numbers of the picture")}>
     <${Page} ...${{ content, top, left }} />
@@ -149,7 +146,7 @@ const NumberTable = ({ content, hidden = false }) => {
  * in a frame; label: its label otherwise. meanwhile: shown until it is drawn. on: Plotly's events, each with the drawn box. numbers, table: see
  * tableOf. how: see drawPicture. over(box): overlay of the drawn picture; box: attributes of the picture
  * itself; done(figure) follows each draw.
- * @param {Record<string, any>} props
+ * @param {FigureProps} props
  */
 export const Figure = ({
   part,
@@ -168,13 +165,14 @@ export const Figure = ({
   done = null,
   ...how
 }) => {
-  const box = useRef(/** @type {any} */ (null));
+  /** @type {{ current: Drawn }} */
+  const box = useRef(null);
   const wanted = figure && !hidden ? [figure, part.width, page.projector, page.dark] : null;
   const draw = async () => {
-    const made = await drawPicture(box.current, figure, how);
+    const drawn = await drawPicture(box.current, /** @type {PlotlyFigure} */ (figure), how);
     return () => {
-      done?.(made);
-      return { content: tableOf(box.current, made, { numbers, table }) };
+      done?.(drawn);
+      return { content: tableOf(box.current, drawn, { numbers, table }) };
     };
   };
   const shown = usePlot({ part, box, wanted, draw, on });

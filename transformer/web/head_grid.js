@@ -67,7 +67,8 @@ const wordsOf = ({ shape, pixels, masked }, place) => {
 // One head of an atlas, a pixel a cell.
 /** @param {{ atlas: Atlas, place: number } & import("./types").Attributes} props */
 export const SmallHead = ({ atlas, place, ...attributes }) => {
-  const canvas = useRef(/** @type {any} */ (null));
+  /** @type {{ current: HTMLCanvasElement }} */
+  const canvas = useRef(null);
   useLayoutEffect(
     () => paintWords(canvas.current, wordsOf(atlas, place), atlas.shape[3]),
     [atlas, place, page.dark],
@@ -140,10 +141,11 @@ const Head = ({
 };
 
 // Scroll the grid, never the page.
-/** @type {(grid: any, button: HTMLElement) => void} */
+/** @type {(grid: HTMLElement, button: HTMLElement) => void} */
 const bringIntoView = (grid, button) => {
-  const [inside, around] = [button, grid].map((one) => one.getBoundingClientRect());
-  const { offsetWidth: left, offsetHeight: top } = grid.firstElementChild;
+  const [inside, around] = [button, grid].map((element) => element.getBoundingClientRect());
+  const corner = /** @type {HTMLElement} */ (grid.firstElementChild);
+  const { offsetWidth: left, offsetHeight: top } = corner;
   /** @type {(from: number, to: number, least: number, most: number) => number} */
   const by = (from, to, least, most) => Math.min(0, from - least) + Math.max(0, to - most);
   grid.scrollBy(
@@ -169,7 +171,8 @@ export const HeadGrid = ({
   isZoomed = false,
   ...attributes
 }) => {
-  const grid = useRef(/** @type {any} */ (null));
+  /** @type {{ current: HTMLElement }} */
+  const grid = useRef(null);
   const draws = useRef(0);
   const rev = useMemo(() => (draws.current += 1), [atlas]);
   const [nLayers, nHeads, nQueries, nKeys] = atlas.shape;
@@ -204,7 +207,7 @@ export const HeadGrid = ({
     const named = ["number across", apartAt(layer), minor].filter(Boolean).join(" ");
     return html`<span class=${named}>${layer}</span>`;
   };
-  /** @type {(_: any, head: number) => any} */
+  /** @param {unknown} _ @param {number} head */
   const row = (_, head) => {
     const one = (/** @type {number} */ layer) => {
       const at = head * nLayers + layer;

@@ -5,9 +5,10 @@
 import { unpackBits } from "./ask.js";
 import { numeral, say } from "./messages.js";
 
+/** @import { Figure } from "./types" */
 /** @typedef {{readonly scores: Float32Array | null, weights: Float32Array, allowed: Uint8Array}} Cells flat arrays of query x key; scores: null for several heads combined */
-/** @typedef {Cells & {figure: any, labels: {query: string[], key: string[]}}} HeadNumbers figure: of head_frame in heatmap.py; labels: of the tokens */
-/** @typedef {{figure: any, shape: number[], allowed: Uint8Array, scores?: Float32Array, queries?: Float32Array, keys?: Float32Array, weights?: Float32Array}} Sent allowed: a bit a cell; scores, or the queries and keys of which they are products; weights: if they are not the softmax of the scores */
+/** @typedef {Cells & {figure: Figure, labels: {query: string[], key: string[]}}} HeadNumbers figure: of head_frame in heatmap.py; labels: of the tokens */
+/** @typedef {{figure: Figure, shape: number[], allowed: Uint8Array, scores?: Float32Array, queries?: Float32Array, keys?: Float32Array, weights?: Float32Array}} SentNumbers allowed: a bit a cell; scores, or the queries and keys of which they are products; weights: if they are not the softmax of the scores */
 /** @typedef {{top: number, left: number, down: number, across: number, step: number}} Part a range of rows and columns, and how many cells along a side are drawn as one */
 /** @typedef {Float32Array | Float64Array | Uint8Array | number[]} Numbers */
 
@@ -124,8 +125,8 @@ const cellsOfVectors = (queries, keys, allowed, nQueries) => {
   };
 };
 
-// A head's numbers from the server's arrays; see Sent.
-/** @type {(sent: Sent) => HeadNumbers} */
+// A head's numbers from the server's arrays; see SentNumbers.
+/** @type {(sent: SentNumbers) => HeadNumbers} */
 export const headNumbers = ({ figure, shape, allowed: bits, scores, queries, keys, weights }) => {
   const [nQueries, nKeys] = shape;
   const { query_labels: query, key_labels: key } = figure.layout.meta;

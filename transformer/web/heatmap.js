@@ -22,7 +22,7 @@ import { html, useMemo, useState } from "./preact.js";
 /** @typedef {{stage: string, scale: string, range: string}} Look stage: "scores", "masked" or "weights"; scale, range: of weights, "linear", "sqrt" or "log" and "fixed" or "own" */
 
 const MAX_CELLS = 640; // cells along a side that are drawn
-const BESIDE = 0.25; // of the visible range, also drawn at each side, for dragging
+const MARGIN_SHARE = 0.25; // of the visible range, also drawn at each side, for dragging
 
 // ---- which cells ----
 
@@ -35,7 +35,7 @@ const seen = (range, count) => {
 };
 /** @type {(ends: number[], count: number, step: number) => number[]} */
 const widened = ([from, to], count, step) => {
-  const more = Math.ceil(BESIDE * (to - from));
+  const more = Math.ceil(MARGIN_SHARE * (to - from));
   const start = Math.max(0, from - more);
   return [start - (start % step), Math.min(count, to + more)];
 };
@@ -89,16 +89,17 @@ const colourRange = (numbers, { stage, scale, range }) => {
 };
 
 // The figure in the colours of a look, still without cells.
-/** @type {(numbers: HeadNumbers, look: Look) => any} */
+/** @param {HeadNumbers} numbers @param {Look} look */
 export const lookOf = (numbers, look) => {
   const { data, layout } = numbers.figure;
   const coloured = layout.meta.looks[look.stage === "weights" ? look.scale : "scores"];
   return { data: [{ ...data[0], ...coloured, ...colourRange(numbers, look) }], layout };
 };
 
-const LONGEST = 60; // characters of a token in the hover label
+const MAX_CHARACTERS = 60; // characters of a token in the hover label
 /** @type {(labels: string[]) => string[]} */
-const hoverLabels = (labels) => labels.map((label) => shortLabel(escapeLabel(label), LONGEST));
+const hoverLabels = (labels) =>
+  labels.map((label) => shortLabel(escapeLabel(label), MAX_CHARACTERS));
 /** @type {(numbers: HeadNumbers) => string[][]} */
 const readingTexts = ({ labels: { query, key } }) => {
   const keys = hoverLabels(key);
@@ -110,7 +111,7 @@ const readingTexts = ({ labels: { query, key } }) => {
 };
 
 // The numbers of a figure's cells: what is drawn, and what the hover label says by its template.
-/** @type {(numbers: HeadNumbers, look: Look, template: string) => any} */
+/** @param {HeadNumbers} numbers @param {Look} look @param {string} template */
 export const cellsOf = (numbers, { stage, scale }, template) => {
   const { scores, labels } = numbers;
   const across = labels.key.length;
@@ -156,33 +157,34 @@ export const Heatmap = ({
   const drawn = /** @type {HeadNumbers} */ (numbers); // nothing asks for a value before there are any
   const values = (/** @type {Part} */ some) => colourValues(drawn, look.stage, look.scale, some);
   const whole = partOf(query.length, key.length);
-  const [zoomed, zoom] = useState({ of: null, part: whole });
+  const [zoomed, zoom] = useState({ of: /** @type {object | null} */ (null), part: whole });
   const shown = zoomed.of === figure ? zoomed.part : whole;
 
   const change = (/** @type {import("./types").Figure} */ { data: [cells] }) =>
     Object.assign(cells, cellsOf(drawn, look, cells.hovertemplate));
   // With more cells than pixels, a zoom or a drag redraws the visible cells at full resolution.
-  /** @type {(_: any, box: import("./types").Drawn) => void} */
+  /** @type {(_: unknown, box: import("./types").Drawn) => void} */
   const follow = (_, box) => {
     const near = partOf(query.length, key.length, drawnFrame(box));
     const isOther = whole.step > 1 && JSON.stringify(near) !== JSON.stringify(shown);
-    if (isOther) plotlyIfLoaded().restyle(box, { z: [values(near)], ...placesOf(near) }, [0]);
+    if (isOther) plotlyIfLoaded()?.restyle(box, { z: [values(near)], ...placesOf(near) }, [0]);
     zoom({ of: figure, part: isOther ? near : shown });
   };
   const cellOf = (/** @type {import("./types").Pointed} */ { points: [{ x, y }] }) =>
     cellShown(x, y, shown, values);
   const on = {
-    plotly_hover: (/** @type {import("./types").Pointed} */ told) => over(cellOf(told)),
+    plotly_hover: (/** @type {import("./types").Pointed} */ event) => over(cellOf(event)),
     plotly_unhover: () => over(null),
-    plotly_click: (/** @type {import("./types").Pointed} */ told) => pin(cellOf(told)),
+    plotly_click: (/** @type {import("./types").Pointed} */ event) => pin(cellOf(event)),
     plotly_relayout: follow,
   };
   const bands = (/** @type {import("./types").Drawn} */ picture) =>
     html`<${Bands} frame=${drawnFrame(picture)} ...${{ lit, last }} />`;
   // A click on the label of a row.
-  const pickRow = (/** @type {MouseEvent & { target: any }} */ { target, clientY }) => {
-    if (!target.closest(".ytick")) return;
+  const pickRow = (/** @type {MouseEvent & { target: HTMLElement }} */ { target, clientY }) => {
+    /** @type {import("./types").Drawn | null} */
     const picture = target.closest(".large");
+    if (!picture || !target.closest(".ytick")) return;
     const frameNow = drawnFrame(picture);
     const { row: at } = cellAt(
       frameNow,

@@ -7,9 +7,9 @@ const LINE = 1.15; // of the type's size: “␣” reaches below the line
 const linePx = () => LINE * fontPx();
 const LEAST_TYPE = 0.78; // of the usual size, where every label then has room
 const LABEL_GAP_PX = 12; // between the labels and the cells
-const SHORTEST = 7; // characters, where there is little room
+const NARROW_CHARACTERS = 7; // characters, where there is little room
 
-/** @typedef {{tickvals: number[], ticktext: string[], range: number[], tickfont?: any}} TokenAxis of a figure */
+/** @typedef {{tickvals: number[], ticktext: string[], range: number[], tickfont?: { size?: number }}} TokenAxis of a figure */
 
 // Axis labels come escaped for Plotly, between two direction marks.
 /** @type {(label: string) => string} */
@@ -30,15 +30,19 @@ export const shortLabel = (label, limit) => {
 };
 // The labels of a drawn figure's axis, shortened for a phone or to `limit` characters.
 /** @type {(axis: TokenAxis, limit?: number) => void} */
-export const shortenLabels = (axis, limit = SHORTEST) => {
+export const shortenLabels = (axis, limit = NARROW_CHARACTERS) => {
   axis.ticktext = axis.ticktext.map((label) => shortLabel(label, limit));
 };
 
-/** @type {any} */
-let pen = null;
+/** @type {CanvasRenderingContext2D | null} */
+let context = null; // that measures, once one is needed
+const measuring = () => {
+  context ??= document.createElement("canvas").getContext("2d");
+  return /** @type {CanvasRenderingContext2D} */ (context);
+};
 /** @type {(label: string) => number} */
 export const textWidth = (label) => {
-  pen ??= document.createElement("canvas").getContext("2d");
+  const pen = measuring();
   pen.font = `${fontPx()}px ${fontFamily()}`;
   return pen.measureText(plainLabel(label)).width;
 };
@@ -80,12 +84,12 @@ export const thinLabels = (axis, pixels) => {
 const TITLE_EM = 1.86; // an axis' title with the space around it
 const BAR_PX = 35; // a colour bar
 const BAR_LABEL_EM = 2.9; // its labels
-const LONGEST = 11; // characters of a label on an axis
+const MAX_CHARACTERS = 11; // characters of a label on an axis
 const LEAST_PX = 24; // a matrix of a single row
 const LEAST_LONG_PX = 120; // its longer side
 const PHONE_PX = 560;
 const FINGER_PX = 10; // a cell on a phone, if there are few enough; the picture is panned
-const MOST_PANNED = 48; // cells along a side
+const MAX_PANNED_CELLS = 48; // cells along a side
 const NARROW_PX = 480; // below this, axes say less, so that the cells keep some room
 
 /** @typedef {{width: number, height: number}} Room in px */
@@ -94,16 +98,16 @@ const NARROW_PX = 480; // below this, axes say less, so that the cells keep some
 // height} in px; top: px above the cells; bar: whether there is a colour bar; least: px of the cells' side,
 // even in a low window; pan: the picture may be wider than a phone; chosen: {row, column}, either null, whose
 // labels are always shown.
-/** @type {(figure: any, fit: {side: Room, top?: number, bar?: boolean, least?: number, pan?: boolean, chosen?: any}) => void} */
+/** @type {(figure: import("./types").Figure, fit: import("./types").SquareFit & { side: Room }) => void} */
 export const squareCells = (
   figure,
-  { side, top: above = 8, bar = false, least = 0, pan = false, chosen = {} },
+  { side, top: above = 8, bar = false, least = 0, pan = false, chosen },
 ) => {
   const { layout } = figure;
   const { xaxis, yaxis } = layout;
   const narrow = side.width < NARROW_PX;
   const top = Math.max(above, bar ? linePx() / 2 : 0); // of the bar's upper label
-  const limit = narrow ? SHORTEST : LONGEST;
+  const limit = narrow ? NARROW_CHARACTERS : MAX_CHARACTERS;
   for (const axis of [xaxis, yaxis]) {
     axis.automargin = false;
     shortenLabels(axis, limit);
@@ -126,7 +130,7 @@ export const squareCells = (
   const wide = (side.width - left - right) / across;
   const high = Math.max(least, side.height - top - bottom) / down;
   const [longer, shorter] = [Math.max(across, down), Math.min(across, down)];
-  const isPanned = pan && window.innerWidth < PHONE_PX && longer <= MOST_PANNED;
+  const isPanned = pan && window.innerWidth < PHONE_PX && longer <= MAX_PANNED_CELLS;
   const leastPx = Math.max(LEAST_LONG_PX / longer, LEAST_PX / shorter, isPanned ? FINGER_PX : 0);
   const cellPx = Math.max(Math.min(wide, high), leastPx);
   const [width, height] = [Math.round(cellPx * across), Math.round(cellPx * down)];
@@ -136,10 +140,10 @@ export const squareCells = (
     axis.tickfont = { ...axis.tickfont, size: fitting };
   thinLabels(xaxis, width);
   thinLabels(yaxis, height);
-  const { row = null, column = null } = chosen;
+  const { row = null, column = null } = chosen ?? {};
   // A token of another run can still be chosen.
-  if (all[0]?.[row]) labelChosen(yaxis, height, row, short(all[0][row]));
-  if (all[1]?.[column]) labelChosen(xaxis, width, column, short(all[1][column]));
+  if (row !== null && all[0]?.[row]) labelChosen(yaxis, height, row, short(all[0][row]));
+  if (column !== null && all[1]?.[column]) labelChosen(xaxis, width, column, short(all[1][column]));
   for (const [{ title }, length] of [
     [xaxis, width],
     [yaxis, height],

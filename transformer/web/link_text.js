@@ -6,7 +6,7 @@ import { say, wholeText } from "./messages.js";
 // ---- a query string of names and values ----
 
 const MAX_CHARACTERS = 6000; // characters; beyond, the state is compressed, and beyond that there is no link
-const LARGEST = 64000; // bytes of a state, inflated
+const MAX_BYTES = 64000; // bytes of a state, inflated
 
 export const TOO_LONG = say(
   "A link to this would need more than {most} characters, even compressed, so " +
@@ -16,9 +16,9 @@ export const TOO_LONG = say(
 
 const EMBED = "embed"; // how the page is shown, whatever it shows
 const ENGINE = "engine"; // "server": nothing is computed in the browser
-const APART = ["view", EMBED, ENGINE]; // of the state
+const OTHER_NAMES = ["view", EMBED, ENGINE]; // of the state
 /** @type {(name: string) => boolean} */
-const isOwn = (name) => !name.startsWith("__") && !APART.includes(name); // else the framework's
+const isOwn = (name) => !name.startsWith("__") && !OTHER_NAMES.includes(name); // else the framework's
 /** @type {(text: string) => [string, string][]} */
 const named = (text) => [...new URLSearchParams(text)];
 // Whether a query string holds any field of the page's state.
@@ -48,7 +48,7 @@ export const plainQuery = (all) =>
 /** @type {(all: Record<string, string>) => Promise<string | null>} */
 const packedState = async (all) => {
   const written = new Blob([JSON.stringify(all)]);
-  if (written.size > LARGEST) return null;
+  if (written.size > MAX_BYTES) return null;
   const deflated = written.stream().pipeThrough(new CompressionStream("deflate-raw"));
   const bytes = new Uint8Array(await new Response(deflated).arrayBuffer());
   const text = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
@@ -89,7 +89,7 @@ const unpackedState = async (packed) => {
     const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
     const json = await new Response(stream).text();
-    const state = json.length > LARGEST ? null : JSON.parse(json);
+    const state = json.length > MAX_BYTES ? null : JSON.parse(json);
     const isFlat = state?.constructor === Object;
     return isFlat && Object.values(state).every((one) => typeof one === "string") ? state : null;
   } catch {
@@ -103,7 +103,7 @@ const REQUEST = Object.keys(declared.request); // all that makes a run again
 /** @type {Record<string, string>} */
 const TYPES = { ...declared.request, lines: "text", bare: "bool" };
 
-/** @typedef {Record<string, string>} State the page as one plain object of texts */
+/** @import { PlainValues, Run, State } from "./types" */
 /** @type {(names: string[], a: State, b: State) => boolean} */
 const sameFields = (names, a, b) => {
   const usual = { model: declared.controls.model }; // of a state that names none
@@ -118,9 +118,9 @@ export const sameSettings = (a, b) => sameFields(["model", ...declared.settings]
 // What a state asks the server for, as plain values: lines, of its batch, bare, whether that is without padding masks, and
 // request, for its run, each only with what the state has; views: its other fields; problems: a sentence for each that
 // cannot be read.
-/** @type {(state: State) => { lines?: string, bare?: boolean, request: Record<string, any>, views: State, problems: string[] }} */
+/** @type {(state: State) => { lines?: string, bare?: boolean, request: PlainValues, views: State, problems: string[] }} */
 export const partsOf = (state) => {
-  /** @type {Record<string, any>} */
+  /** @type {PlainValues} */
   const values = {};
   /** @type {State} */
   const views = {};
@@ -138,5 +138,5 @@ export const partsOf = (state) => {
 };
 
 // The part of a link that leads to a run; a stored example is its model's.
-/** @type {(run: any) => State} */
+/** @type {(run: Pick<Run, "example" | "model" | "request">) => State} */
 export const linkOf = ({ example, model, request }) => textsOf(example ? { model } : request);

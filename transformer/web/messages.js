@@ -15,24 +15,26 @@ export const speak = ({ messages, ...signs }) => {
   Object.assign(known.messages, messages);
 };
 
+/** @import { ComponentChild } from "preact" */
+
 const HOLE = /(?<!%)\{([a-z]\w*)\}/g;
 
 /** @type {(sentence: string) => string} */
-const found = (sentence) => {
+const translation = (sentence) => {
   const entry = known.messages[sentence] ?? sentence;
   return Array.isArray(entry) ? entry[0] : entry;
 };
 
-/** @type {(sentence: string, values: Record<string, any>) => string} */
+/** @type {(sentence: string, values: Record<string, unknown>) => string} */
 const filled = (sentence, values) =>
   sentence.replace(HOLE, (hole, name) => String(name in values ? values[name] : hole));
 
 /**
  * The sentence with its placeholders' values; a placeholder without a value is kept.
  * @param {string} sentence
- * @param {Record<string, any>} [values]
+ * @param {Record<string, unknown>} [values]
  */
-export const say = (sentence, values = {}) => filled(found(sentence), values);
+export const say = (sentence, values = {}) => filled(translation(sentence), values);
 
 // Parts one after another, between them this language's comma, or semicolon with ";".
 /** @type {(parts: string[], sign?: "," | ";") => string} */
@@ -48,10 +50,10 @@ export const sayList = ([first = "", ...others], sign = ",") =>
 /**
  * The sentence as a list of parts, for values that are elements.
  * @param {string} sentence
- * @param {Record<string, any>} values
+ * @param {Record<string, ComponentChild>} values
  */
 export const sayWith = (sentence, values) =>
-  found(sentence)
+  translation(sentence)
     .split(HOLE)
     .map((part, place) => (place % 2 ? values[part] : part));
 
@@ -117,7 +119,7 @@ export const asSentence = (text) => say("{sentence}.", { sentence: capital(text)
  * @param {string} one
  * @param {string} many
  * @param {number} n
- * @param {Record<string, any>} [values]
+ * @param {Record<string, unknown>} [values]
  */
 export const sayN = (one, many, n, values = {}) => {
   const forms = known.messages[one];

@@ -8,17 +8,20 @@ import { asSentence, say } from "./messages.js";
 import { viewNamed } from "./declared.js";
 import { letPressedGo } from "./pointer.js";
 
+/** @import { ComponentChild, FunctionComponent } from "preact" */
+/** @import { Answers, AnswerState, DocumentEvent, Mounted, PageEvents, UseAnswer } from "./types" */
+
 // ---- what a visitor presses ----
 
 let takeLastBack = () => {};
 // As a listener: an error is shown as a problem, until the next such listener is called.
-/** @type {(work: (...given: any[]) => any) => (...given: any[]) => Promise<void>} */
+/** @type {<Values extends unknown[]>(work: (...values: Values) => unknown) => (...values: Values) => Promise<void>} */
 export const trying =
   (work) =>
-  async (...given) => {
+  async (...values) => {
     takeLastBack();
     try {
-      await work(...given);
+      await work(...values);
     } catch (error) {
       takeLastBack = showProblem(error.message);
     }
@@ -69,10 +72,10 @@ export const whileSettling = (scroll) => {
 /**
  * name: in links. title, finding: of the heading. children: drawn when it is first opened, and kept, hidden,
  * when it is closed.
- * @param {Record<string, any>} props
+ * @param {{ name: string, title: ComponentChild, finding?: ComponentChild, children?: ComponentChild }} props
  */
 export const Section = ({ name, title, finding, children }) => {
-  const section = useRef(/** @type {any} */ (null));
+  const section = useRef(/** @type {HTMLElement | null} */ (null));
   const wasOpen = useRef(false);
   // Its heading opens and closes it alone: another that were closed would move it. All follow what is brought.
   const [pressed, setPressed] = useState({ isOpen: false, brought: -1 });
@@ -91,7 +94,7 @@ export const Section = ({ name, title, finding, children }) => {
     const scroll = () => section.current?.scrollIntoView({ block: "start" });
     await nextPaint();
     scroll();
-    if (leads) section.current?.firstElementChild.focus({ preventScroll: true });
+    if (leads) section.current?.querySelector("summary")?.focus({ preventScroll: true });
     whileSettling(() => isStill() && scroll());
   };
   const isBrought = isOpen && !isPressed;
@@ -112,15 +115,15 @@ const LEAST_PX = 4; // changes of width below this are ignored
 // Mount a component in the template of `component` of server/components.py. props: Gradio's. submit(value)
 // sends a value to Gradio by its event "input". A folded view is in a section;
 // finding(): the text of its heading, if it has one; false: it is not shown.
-/** @type {(Component: any, finding?: () => any) => (mounted: import("./store.js").Mounted) => void} */
+/** @type {(Component: FunctionComponent<any>, finding?: () => ComponentChild) => (mounted: Mounted) => void} */
 export const mounted =
   (Component, finding) =>
   ({ element, props, trigger }) => {
-    const submit = (/** @type {any} */ value) => {
+    const submit = (/** @type {unknown} */ value) => {
       props.value = value;
       trigger("input", value);
     };
-    const root = element.firstElementChild;
+    const root = /** @type {Element} */ (element.firstElementChild);
     const drawn = html`<${Component} ...${{ props, submit }} />`;
     const whole = props.predicts ? html`<${Predicting} drawn=${drawn} />` : drawn;
     render(
@@ -130,37 +133,28 @@ export const mounted =
   };
 
 // A view that needs a head that predicts tokens, or why it is not there.
-/** @param {{ drawn: any }} props */
+/** @param {{ drawn: ComponentChild }} props */
 const Predicting = ({ drawn }) =>
   page.run && !predicts()
     ? html`<p class="hint no-head">${asSentence(say("this network has no output layer that predicts tokens"))}</p>`
     : drawn;
 
-/** @param {{ view: string, whole: any, finding?: () => any }} props */
+/** @param {{ view: string, whole: ComponentChild, finding?: () => ComponentChild }} props */
 const Folded = ({ view, whole, finding }) => {
-  const { name, title } = viewNamed(view);
+  const { name = view, title = "" } = viewNamed(view) ?? {};
   const says = finding?.();
   if (says === false) return null;
   return html`<${Section} name=${name} title=${say(title)} finding=${says}>${whole}<//>`;
 };
 
-/**
- * @typedef {object} Part the state of a component's element
- * @property {boolean} seen whether it is in sight or near it
- * @property {boolean} isHidden whether its tab was left
- * @property {number} width px, 0 until it is seen
- * @property {{current: any}} element
- * @property {(what: object, due: boolean) => void} setPending whether something is still to be shown
- * @property {() => void} startTimer time until the next paint, as data-click-ms
- * @property {(facts: Record<string, any>) => any} attributes the attributes of its element; facts: of what
- *   is shown, as data-NAME once it is painted
- */
+/** @typedef {import("./types").Part} Part */
 
 // The part of this component's element: html`<div ...${part.attributes({ run })}>`. aria-busy while it is out
 // of date; data-rev counts its paints, and data-first-ms is the time of the first since navigation.
 /** @type {() => Part} */
 export const usePart = () => {
-  const element = useRef(/** @type {any} */ (null));
+  /** @type {{ current: HTMLElement }} */
+  const element = useRef(null);
   const part = useMemo(() => newPart(element), []);
   useLayoutEffect(() => watchSight(element.current, part), []);
   const { seen } = part;
@@ -168,7 +162,7 @@ export const usePart = () => {
   return part;
 };
 
-/** @type {(element: any) => any} */
+/** @type {(element: { current: HTMLElement }) => Part & { commit: () => Promise<void> }} */
 const newPart = (element) => {
   const part = reactive({ seen: false, isHidden: false, width: 0 });
   const due = new Set();
@@ -209,11 +203,11 @@ const newPart = (element) => {
     facts = { ...now };
     const { rev, times, facts: then } = painted.value;
     const data = rev ? { ...then, rev, ...times } : {};
-    const given = Object.entries(data).filter(([, value]) => value !== undefined);
+    const values = Object.entries(data).filter(([, value]) => value !== undefined);
     return {
       ref: element,
       "aria-busy": busy.value || undefined,
-      ...Object.fromEntries(given.map(([name, value]) => [`data-${name}`, String(value)])),
+      ...Object.fromEntries(values.map(([name, value]) => [`data-${name}`, String(value)])),
     };
   };
   const startTimer = () => (clickedAt = performance.now());
@@ -241,7 +235,7 @@ const watchSight = (element, part) => {
 };
 
 // Follow an event of the page; see store.js.
-/** @type {(name: string, listener: (detail: any) => void) => void} */
+/** @type {<Name extends keyof PageEvents>(name: Name, listener: (detail: PageEvents[Name]) => void) => void} */
 export const useEvent = (name, listener) => {
   const latest = useRef(listener);
   latest.current = listener;
@@ -249,52 +243,55 @@ export const useEvent = (name, listener) => {
 };
 
 // Listen for events of the whole document; first: in the capture phase.
-/** @type {(names: string[], listener: (event: any) => void, first?: boolean) => void} */
+/** @type {<Name extends keyof DocumentEventMap>(names: Name[], listener: (event: DocumentEvent<Name>) => void, first?: boolean) => void} */
 export const useDocument = (names, listener, first = false) => {
   const latest = useRef(listener);
   latest.current = listener;
   useLayoutEffect(() => {
-    const hear = (/** @type {Event} */ event) => latest.current(event);
+    const hear = (/** @type {any} */ event) => latest.current(event);
     for (const name of names) document.addEventListener(name, hear, first);
     return () => names.forEach((name) => document.removeEventListener(name, hear, first));
   }, []);
 };
 
+/** @type {{ answer: unknown, asked: unknown, key: string, isRefused: boolean }} */
+const NO_ANSWER = { answer: null, asked: null, key: "null", isRefused: false };
 // The answer to a request of this part, {answer, asked, current}. answer: the previous one while the next is
 // loading, null before the first; asked: its data. current: the answer to the data of this draw alone, null while
 // that is loading: what is said of it under a name goes by this one. question: the endpoint's name, or a function that returns the answer.
 // data: null requests nothing. It is requested only while the part is visible, and a refusal is shown in the
 // page's status until something else is asked; it is requested again after the part was out of sight. take(answer, data): called in the same draw, with null after a refusal.
-/** @type {(part: Part, question: string | ((data: any) => Promise<any>), data: any, take?: (answer: any, data: any) => void) => {answer: any, asked: any, current: any}} */
-export const useAnswer = (part, question, data, take = () => {}) => {
-  const [found, setFound] = useState({ answer: null, asked: null, key: "null", isRefused: false });
+/** @type {(part: Part, question: keyof Answers | ((data: any) => Promise<unknown>), data: unknown, take?: (answer: any, data: any) => void) => AnswerState<any, any>} */
+const usedAnswer = (part, question, data, take = () => {}) => {
+  const [latest, setLatest] = useState(NO_ANSWER);
   const me = useRef(0);
   const takeBack = useRef(() => {}); // the last refusal
   const key = JSON.stringify(data || null);
   useLayoutEffect(() => {
     const mine = ++me.current;
-    part.setPending(me, Boolean(data) && key !== found.key);
-    if (key !== found.key) takeBack.current();
-    if (!data || key === found.key || !part.seen) return;
+    part.setPending(me, Boolean(data) && key !== latest.key);
+    if (key !== latest.key) takeBack.current();
+    if (!data || key === latest.key || !part.seen) return;
     const coming = typeof question === "string" ? ask(question, data) : question(data);
     coming.then(
       (answer) => {
         if (mine !== me.current) return;
         take(answer, data);
-        setFound({ answer, asked: data, key, isRefused: false });
+        setLatest({ answer, asked: data, key, isRefused: false });
       },
       ({ message }) => {
         if (mine !== me.current) return;
         takeBack.current = showProblem(message);
         take(null, data);
-        setFound((before) => ({ ...before, key, isRefused: true }));
+        setLatest((before) => ({ ...before, key, isRefused: true }));
       },
     );
-  }, [key, found.key, part.seen]);
+  }, [key, latest.key, part.seen]);
   useLayoutEffect(() => {
-    if (found.isRefused && !part.seen) setFound({ ...found, key: "null", isRefused: false });
+    if (latest.isRefused && !part.seen) setLatest({ ...latest, key: "null", isRefused: false });
   }, [part.seen]);
   useLayoutEffect(() => () => part.setPending(me, false), []);
-  const { answer, asked, isRefused } = found;
-  return { answer, asked, current: data && key === found.key && !isRefused ? answer : null };
+  const { answer, asked, isRefused } = latest;
+  return { answer, asked, current: data && key === latest.key && !isRefused ? answer : null };
 };
+export const useAnswer = /** @type {UseAnswer} */ (usedAnswer);

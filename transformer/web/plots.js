@@ -7,13 +7,16 @@ import { declared } from "./declared.js";
 import { useLayoutEffect, useRef, useState } from "./preact.js";
 import { page, showProblem } from "./store.js";
 
+/** @import { Part } from "./part.js" */
+/** @import { DrawOptions, Drawn, Figure, PlotlyListeners, PlotlyObject } from "./types" */
+
 // ---- Plotly, from this server, or in a saved page from its data ----
 
 /** @type {() => string | Promise<string>} */
 let source = () => new URL("./vendor/plotly-cartesian.min.js", import.meta.url).href;
-/** @type {any} */
+/** @type {Promise<PlotlyObject> | null} */
 let loading = null;
-/** @type {any} */
+/** @type {PlotlyObject | null} */
 let library = null;
 
 // address(): its address in a page without a server.
@@ -29,6 +32,7 @@ export const prefetchPlotly = async () => {
 };
 
 // A private reference: other pictures on a page may load another Plotly.
+/** @type {() => Promise<PlotlyObject>} */
 export const loadPlotly = () => {
   loading ??= fetchPlotly().catch(() => {
     loading = null;
@@ -36,6 +40,7 @@ export const loadPlotly = () => {
   });
   return loading;
 };
+/** @type {() => Promise<PlotlyObject>} */
 const fetchPlotly = async () => {
   const script = document.createElement("script");
   script.src = await source();
@@ -43,7 +48,8 @@ const fetchPlotly = async () => {
     Object.assign(script, { onload: done, onerror: failed });
     document.head.append(script);
   });
-  return (library = /** @type {any} */ (window).Plotly);
+  const { Plotly } = /** @type {{ Plotly: PlotlyObject }} */ (/** @type {unknown} */ (window));
+  return (library = Plotly);
 };
 
 // The library, null until it is loaded.
@@ -60,31 +66,28 @@ export const paperColour = () => getComputedStyle(document.body).backgroundColor
 const EM = 0.62; // an average letter's width in its size
 const LINE = 1.25; // a line's height in it
 const LEAST_PX = 16; // else the cells' texts are left out
-const FEWEST = 4; // least letters that identify a token
+const MIN_LETTERS = 4; // that identify a token
 
 /** @type {(value: any, name?: string) => any} */
 const enlarged = (value, name = "") => {
   if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
-  if (Array.isArray(value)) return value.map((one) => enlarged(one));
-  const all = Object.entries(value).map(([key, one]) => [key, enlarged(one, key)]);
+  if (Array.isArray(value)) return value.map((each) => enlarged(each));
+  const all = Object.entries(value).map(([key, each]) => [key, enlarged(each, key)]);
   const size = /font$/.test(name) && { size: Math.max(fontPx(), value.size ?? 0) };
   return { ...Object.fromEntries(all), ...size };
 };
 // Enlarge all type of a figure whose size is not known yet. Numbers of two bars are one below the other, and a
 // map's row takes a line, so horizontal bars, stacked panels and maps with numbers grow, too.
-/** @type {(figure: import("./types").Figure) => import("./types").Figure} */
+/** @type {(figure: Figure) => Figure} */
 export const enlarge = (figure) => {
+  /** @type {Figure} */
   const { data, layout } = enlarged(figure);
   for (const { colorbar } of data) if (colorbar) colorbar.title = { text: "" }; // the heading says it
-  const panels = Object.keys(layout).filter((one) => /^yaxis\d*$/.test(one)).length;
-  const curves = data.every((/** @type {any} */ { type }) => type === "scatter");
+  const panels = Object.keys(layout).filter((name) => /^yaxis\d*$/.test(name)).length;
+  const curves = data.every(({ type }) => type === "scatter");
   if (curves && panels > 1) layout.height = Math.round(layout.height * 1.5);
-  const lying = data.filter(
-    (/** @type {any} */ { type, orientation }) => type === "bar" && orientation === "h",
-  );
-  const numbered = data.some(
-    (/** @type {any} */ { type, texttemplate }) => type === "heatmap" && texttemplate,
-  );
+  const lying = data.filter(({ type, orientation }) => type === "bar" && orientation === "h");
+  const numbered = data.some(({ type, texttemplate }) => type === "heatmap" && texttemplate);
   if (layout.height && (lying.length > 1 || numbered))
     layout.height = Math.round(layout.height * 1.3);
   return { data, layout };
@@ -92,7 +95,7 @@ export const enlarge = (figure) => {
 
 // The texts in the cells of a figure whose size is known, where there is room: for the last row as large as
 // they can be, a token's shortened to that; none where it would be too small to be read.
-/** @type {(figure: import("./types").Figure) => void} */
+/** @type {(figure: Figure) => void} */
 const fitTexts = ({ data, layout }) => {
   const { l, r, t, b } = layout.margin;
   for (const trace of data) {
@@ -101,22 +104,22 @@ const fitTexts = ({ data, layout }) => {
     const wide = (layout.width - l - r - (trace.colorbar ? BAR_PX : 0)) / across;
     if (page.projector) {
       const most = Math.min(fontPx(), (layout.height - t - b) / down / LINE);
-      const fitting = Math.max(FEWEST, Math.floor(wide / EM / most));
+      const fitting = Math.max(MIN_LETTERS, Math.floor(wide / EM / most));
       if (trace.text)
         trace.text = trace.text.map((/** @type {string[]} */ row) =>
-          row.map((one) => one && shortLabel(one, fitting)),
+          row.map((label) => label && shortLabel(label, fitting)),
         );
       /** @type {string[]} */
-      const texts = trace.text?.flat() ?? [NUMBER];
-      const longest = Math.max(1, ...texts.map((one) => [...plainLabel(one)].length));
+      const texts = trace.text?.flat() ?? [SAMPLE_NUMBER];
+      const longest = Math.max(1, ...texts.map((label) => [...plainLabel(label)].length));
       const size = Math.min(most, wide / EM / longest);
       if (size < LEAST_PX) delete trace.texttemplate;
       else trace.textfont = { ...trace.textfont, size: Math.floor(size) };
-    } else if (!trace.text && wide < textWidth(NUMBER)) delete trace.texttemplate;
+    } else if (!trace.text && wide < textWidth(SAMPLE_NUMBER)) delete trace.texttemplate;
   }
 };
-const NUMBER = "−0.00"; // the text of a cell without one
-/** @type {(trace: any) => number[]} */
+const SAMPLE_NUMBER = "−0.00"; // the text of a cell without one
+/** @type {(trace: PlotlyObject) => number[]} */
 const cellsOf = ({ z, text }) => {
   if (text) return [text[0].length, text.length];
   const shape = typeof z?.shape === "string" ? z.shape.split(",").map(Number) : null;
@@ -141,14 +144,14 @@ export const PLAIN = {
 };
 
 const NOT_OURS = ["toImage", "sendChartToCloud", "autoScale2d", "zoomIn2d", "zoomOut2d"];
-/** @type {any} */
+/** @type {object | null} */
 let tools = null; // the same at every draw, see PLAIN
 /**
  * With tools to zoom, and to save the picture.
- * @type {(plotly: any) => any}
+ * @type {(plotly: PlotlyObject) => object}
  */
 export const withTools = (plotly) => {
-  const save = (/** @type {any} */ box) =>
+  const save = (/** @type {Drawn} */ box) =>
     plotly.downloadImage(box, { format: "png", scale: 2, filename: "attention" });
   tools ??= {
     ...PLAIN,
@@ -163,32 +166,34 @@ export const withTools = (plotly) => {
 };
 
 // Remove a picture that is no longer visible; its next draw rebuilds it.
-/** @type {(box: import("./types").Drawn) => void} */
+/** @type {(box: Drawn) => void} */
 const purge = (box) => {
   plotlyIfLoaded()?.purge(box);
   box.replaceChildren();
   listening.delete(box);
 };
 // Whether two lists have the same elements.
-/** @type {(a: any[], b: any[] | null) => boolean} */
-const isSame = (a, b) => a.every((one, place) => one === b?.[place]);
+/** @type {(a: unknown[], b: unknown[] | null) => boolean} */
+const isSame = (a, b) => a.every((each, place) => each === b?.[place]);
 /**
  * Plotly's picture in a box: drawn once the part is visible, again when one of `wanted` changes, and removed
  * when its tab is hidden. wanted: null for none. draw(isWanted) resolves to a function whose result is
  * returned if it is still wanted; null before. on: {event: listener}, Plotly's events, each with the drawn
  * box.
- * @type {(plot: {part: any, box: {current: any}, wanted: any[] | null, draw: (isWanted: () => boolean) => Promise<any>, on: Record<string, (told: any, box: any) => void>}) => any}
+ * @type {<Result>(plot: { part: Part, box: { current: Drawn }, wanted: unknown[] | null, draw: (isWanted: () => boolean) => Promise<() => Result>, on: PlotlyListeners }) => Result | null}
  */
 export const usePlot = ({ part, box, wanted, draw, on }) => {
   const latest = useRef(on);
   latest.current = on;
-  const begun = useRef(/** @type {any[] | null} */ (null));
-  const [shown, setShown] = useState(/** @type {any} */ (null));
+  const begun = useRef(/** @type {unknown[] | null} */ (null));
+  const [result, setResult] = useState(/** @type {any} */ (null));
   const listen = () => {
     if (listening.has(box.current)) return;
     listening.add(box.current);
     for (const name of Object.keys(on))
-      box.current.on(name, (/** @type {any} */ told) => latest.current[name](told, box.current));
+      box.current.on(name, (/** @type {unknown} */ event) =>
+        latest.current[name](event, box.current),
+      );
   };
   const takeBack = useRef(() => {}); // the last problem
   const begin = async () => {
@@ -196,10 +201,10 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
     takeBack.current();
     try {
       const isWanted = () => begun.current === wanted;
-      const made = await draw(isWanted);
+      const show = await draw(isWanted);
       if (!isWanted()) return;
       listen();
-      setShown(made());
+      setResult(show());
     } catch (error) {
       takeBack.current = showProblem(error.message);
     }
@@ -212,7 +217,7 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
   useLayoutEffect(() => {
     if (part.isHidden && begun.current) {
       end();
-      setShown(null);
+      setResult(null);
     }
     if (!wanted) part.setPending(box, false);
     else if (!isSame(wanted, begun.current)) {
@@ -227,20 +232,20 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
     },
     [],
   );
-  return shown;
+  return result;
 };
 
 // Draw a figure made in Python: as wide as the page, or wider if its layout says so. Titles are the page's
 // own headings. height: px; fit: for square cells, see squareCells, or a function of the box; change: a last
 // touch to the figure; config(plotly): Plotly's.
-/** @type {(box: any, made: any, options?: any) => Promise<any>} */
+/** @type {(box: Drawn, original: Figure, options?: DrawOptions) => Promise<Figure>} */
 export const drawPicture = async (
   box,
-  made,
+  original,
   { height, fit, change, config = () => PLAIN } = {},
 ) => {
   const plotly = await loadPlotly();
-  const coloured = page.dark ? recoloured(made, declared.dark) : structuredClone(made);
+  const coloured = page.dark ? recoloured(original, declared.dark) : structuredClone(original);
   const figure = page.projector ? enlarge(coloured) : coloured;
   const { layout } = figure;
   const margin = { l: 80, r: 80, t: 100, b: 80, ...layout.margin }; // Plotly's default, unless the figure sets one
@@ -248,10 +253,11 @@ export const drawPicture = async (
   delete layout.title;
   layout.margin = { ...margin, t: margin.t - saved };
   layout.height = height ?? (layout.height ? layout.height - saved : HEIGHT_PX);
-  for (const name of Object.keys(layout).filter((one) => /^[xy]axis\d*$/.test(one)))
+  for (const name of Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key)))
     if (layout[name].title) layout[name].title.font = { size: fontPx() };
   const room = typeof fit === "function" ? fit(box) : fit;
-  if (room) squareCells(figure, { ...room, side: { width: box.clientWidth, ...room.side } });
+  if (room)
+    squareCells(figure, { ...room, side: { width: box.clientWidth, height: 0, ...room.side } });
   else {
     const own = Math.round(((layout.width ?? 0) * fontPx()) / FONT_PX);
     layout.width = Math.max(box.clientWidth, own);

@@ -3,7 +3,10 @@ import type { ComponentChild } from "preact";
 // The element that replaces a text; undefined if it is not translated.
 export const standIn: (text: Node) => ChildNode | undefined;
 export { render } from "preact";
-export { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+export { useLayoutEffect, useMemo, useState } from "preact/hooks";
+// Of null: an element, or what is there once a component is drawn.
+export function useRef<Value>(start: null): { current: Value };
+export function useRef<Value>(start: Value): { current: Value };
 export {
   batch,
   computed,
@@ -12,4 +15,4 @@ export {
   untracked,
   useSignalEffect,
 } from "@preact/signals";
-export const html: (strings: readonly string[], ...values: any[]) => ComponentChild;
+export const html: (strings: readonly string[], ...values: unknown[]) => ComponentChild;

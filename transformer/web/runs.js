@@ -9,14 +9,15 @@ import { shownFields } from "./fields.js";
 import { linkOf } from "./link_text.js";
 import { useAnswer } from "./part.js";
 
+/** @import { ComponentChild, FunctionComponent } from "preact" */
 /**
- * @typedef {Record<string, any>} Plain an intervention as plain values
+ * @typedef {import("./types").Change} Plain an intervention as plain values
  * @typedef {import("./store.js").Head} Head
  * @typedef {import("./store.js").Site} Site
  */
 
 /** @type {() => Plain[]} */
-export const interventions = () => (page.run?.interventions ?? []).map((one) => one.is);
+export const interventions = () => (page.run?.interventions ?? []).map(({ is }) => is);
 
 // A new run with these, of the text in the box or of `text`.
 /** @type {(changed: Plain[], forced?: number[], text?: string) => void} */
@@ -27,27 +28,27 @@ export const alter = (changed, forced_tokens = [], text = undefined) =>
 export const generates = () => page.run?.stack === "decoder";
 // An experiment and what its heading says, if anything, for `mounted`: neither is shown of a network that
 // only reads.
-/** @type {(Component: any, finding?: () => any) => [any, () => any]} */
+/** @type {(Component: FunctionComponent<any>, finding?: () => ComponentChild) => [FunctionComponent, () => ComponentChild]} */
 export const experiment = (Component, finding = () => null) => [
-  (/** @type {any} */ props) => generates() && html`<${Component} ...${props} />`,
+  (props) => generates() && html`<${Component} ...${props} />`,
   () => generates() && (finding() || null),
 ];
 
 // ---- ablated heads ----
 
-/** @type {(one: Plain) => string} */
+/** @type {(change: Plain) => string} */
 const kindOf = ({ kind }) => kind ?? "self"; // plain values leave out what is the default
 // Whether it switches heads off, in every token: a program may ablate other parts.
-/** @type {(one: Plain) => boolean} */
+/** @type {(change: Plain) => boolean} */
 export const ablatesHeads = ({ type, heads, positions }) =>
-  type === "ablate" && heads && !positions;
+  type === "ablate" && Boolean(heads) && !positions;
 
-/** @type {(head: Head) => (one: Plain) => boolean} */
-const isOf = (head) => (one) =>
-  ablatesHeads(one) &&
-  one.stack === head.stack &&
-  kindOf(one) === head.kind &&
-  one.layer === head.layer;
+/** @type {(head: Head) => (change: Plain) => boolean} */
+const isOf = (head) => (change) =>
+  ablatesHeads(change) &&
+  change.stack === head.stack &&
+  kindOf(change) === head.kind &&
+  change.layer === head.layer;
 
 // The plain value of an Ablate, at its shortest.
 /** @type {(site: Site, heads: number[], by?: string) => Plain} */
@@ -66,7 +67,7 @@ const isOther = (head) => (index) => index !== head.head;
 // Whether interventions ablate a head {stack, kind, layer, head}.
 /** @type {(head: Head, all?: Plain[]) => boolean} */
 export const isAblated = (head, all = interventions()) =>
-  all.filter(isOf(head)).some(({ heads }) => heads.includes(head.head));
+  all.filter(isOf(head)).some(({ heads }) => heads?.includes(head.head));
 
 // Interventions with this head ablated, or intact again if it is ablated.
 /** @type {(head: Head, all?: Plain[], by?: string) => Plain[]} */
@@ -74,13 +75,13 @@ export const withAblation = (head, all = interventions(), by = "zero") => {
   const same = isOf(head);
   if (isAblated(head, all)) {
     return all
-      .map((one) => (same(one) ? { ...one, heads: one.heads.filter(isOther(head)) } : one))
-      .filter((one) => !ablatesHeads(one) || one.heads.length > 0);
+      .map((each) => (same(each) ? { ...each, heads: each.heads?.filter(isOther(head)) } : each))
+      .filter((each) => !ablatesHeads(each) || each.heads?.length);
   }
-  const at = all.findIndex((one) => same(one) && (one.by ?? "zero") === by);
+  const at = all.findIndex((each) => same(each) && (each.by ?? "zero") === by);
   if (at < 0) return [...all, ablationOf(head, [head.head], by)];
-  const heads = [...all[at].heads, head.head].sort((a, b) => a - b);
-  return all.map((one, place) => (place === at ? { ...one, heads } : one));
+  const heads = [...(all[at].heads ?? []), head.head].sort((a, b) => a - b);
+  return all.map((each, place) => (place === at ? { ...each, heads } : each));
 };
 
 // "layer 5, head 0", with its kind where the network has several.
@@ -90,7 +91,7 @@ export const headWords = (head) => {
   return page.run.kinds.length > 1 ? `${words} (${kindWords(head)})` : words;
 };
 // Beside the large picture of a head: switches that head off, or on again.
-/** @type {(props: { of: Head }) => any} */
+/** @param {{ of: Head }} props */
 export const SwitchOff = ({ of: head }) =>
   generates() &&
   html`<button type="button" class="switch-off" onClick=${() => alter(withAblation(head))}>${
@@ -103,20 +104,20 @@ export const SwitchOff = ({ of: head }) =>
 
 /** @typedef {{ stack: string, layer: number }} Forward */
 
-/** @type {(of: Forward) => (one: Plain) => boolean} */
-const isForward = (of) => (one) =>
-  one.type === "ablate" &&
-  one.part === "mlp_out" &&
-  !one.by &&
-  !one.positions &&
-  one.stack === of.stack &&
-  one.layer === of.layer;
+/** @type {(of: Forward) => (change: Plain) => boolean} */
+const isForward = (of) => (change) =>
+  change.type === "ablate" &&
+  change.part === "mlp_out" &&
+  !change.by &&
+  !change.positions &&
+  change.stack === of.stack &&
+  change.layer === of.layer;
 /** @type {(of: Forward) => boolean} */
 export const isForwardOff = (of) => interventions().some(isForward(of));
 // Switch it off, or on again.
 /** @type {(of: Forward) => void} */
 export const switchForward = (of) => {
-  const others = interventions().filter((one) => !isForward(of)(one));
+  const others = interventions().filter((change) => !isForward(of)(change));
   const { stack, layer } = of;
   alter(isForwardOff(of) ? others : [...others, { type: "ablate", stack, layer, part: "mlp_out" }]);
 };
@@ -125,9 +126,6 @@ export const switchForward = (of) => {
 
 const MAX_RUNS = 64; // runs; the server keeps fewer
 const NAME_CHARACTERS = 34; // characters of a text in a run's name
-let count = 0;
-/** @type {any} */
-let branched = null;
 
 // {number, facts}: runs are counted from 1 as they come.
 /** @type {import("./types").PastRun[]} */
@@ -135,9 +133,8 @@ export const pastRuns = [];
 /** @type {(run: string) => import("./types").PastRun | undefined} */
 export const pastRun = (run) => pastRuns.find(({ facts }) => facts.run === run);
 on("run", (facts) => {
-  if (!facts?.run || pastRun(facts.run)) return;
-  count += 1;
-  pastRuns.push({ number: count, facts });
+  if (!facts.run || pastRun(facts.run)) return;
+  pastRuns.push({ number: (pastRuns.at(-1)?.number ?? 0) + 1, facts });
   pastRuns.splice(0, pastRuns.length - MAX_RUNS);
 });
 
@@ -146,7 +143,7 @@ on("run", (facts) => {
 export const useGone = (part, runs) => {
   const { answer, asked } = useAnswer(part, "kept", runs && { runs });
   /** @type {(run: string, place: number) => boolean} */
-  const isGone = (run, place) => !answer.kept[place] && !requestsFor({ run });
+  const isGone = (run, place) => !answer?.kept[place] && !requestsFor({ run });
   return (asked?.runs ?? []).filter(isGone);
 };
 
@@ -200,12 +197,13 @@ export const continueFrom = (forced_tokens) => {
 /** @type {(step: number, id: number) => void} */
 export const branchAt = (step, id) => {
   const { ids, n_prompt: start } = page.run;
-  branched = step + 1;
+  page.branchedAt = step + 1;
   continueFrom([...ids.slice(start, start + step), id]);
 };
-on("run", (facts) => {
-  const index = facts?.n_prompt + branched - 2; // the last that was read before it
-  const here = branched !== null && facts.forced_tokens.length === branched;
-  branched = null;
-  if (here) queueMicrotask(() => setQuery({ stack: facts.stack, index })); // once all have heard
+on("run", ({ stack, n_prompt: start, forced_tokens: forced }) => {
+  const { branchedAt } = page;
+  page.branchedAt = null;
+  if (branchedAt === null || forced.length !== branchedAt) return;
+  const index = start + branchedAt - 2; // the last that was read before it
+  queueMicrotask(() => setQuery({ stack, index })); // after all listeners have run
 });

@@ -3,21 +3,29 @@
 import { trying } from "./part.js";
 import { html, useLayoutEffect, useState } from "./preact.js";
 
-const LATER = "later"; // see server/modules.py
+/** @import { ComponentChild, FunctionComponent } from "preact" */
+/** @import { PlainValues } from "./types" */
+
+const LATER_SCRIPTS = "later"; // see server/modules.py
 
 // What a module of that file exports.
-/** @type {(name: string) => Promise<any>} */
-export const laterModule = async (name) => (await import(LATER)).modules[name];
+/** @type {(name: string) => Promise<PlainValues>} */
+export const laterModule = async (name) => (await import(LATER_SCRIPTS)).modules[name];
 // Take it; where it cannot be loaded, the page says so.
-/** @type {(name: string, take: (exported: any) => void) => Promise<void>} */
-export const loadLater = trying(async (name, take) => take(await laterModule(name)));
+export const loadLater = trying(
+  async (/** @type {string} */ name, /** @type {(exported: PlainValues) => void} */ take) =>
+    take(await laterModule(name)),
+);
 
 /**
  * A component of that file. of: its module and its name there. waiting: what is in its place until it has come.
- * @param {Record<string, any>} props
+ * @param {{ of: string[], waiting?: ComponentChild } & PlainValues} props
  */
 export const Later = ({ of: [module, name], waiting = null, ...props }) => {
-  const [Component, setComponent] = useState(/** @type {any} */ (null));
-  useLayoutEffect(() => void loadLater(module, (found) => setComponent(() => found[name])), []);
+  const [Component, setComponent] = useState(/** @type {FunctionComponent | null} */ (null));
+  useLayoutEffect(
+    () => void loadLater(module, (exported) => setComponent(() => exported[name])),
+    [],
+  );
   return Component ? html`<${Component} ...${props} />` : waiting;
 };

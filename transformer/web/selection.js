@@ -50,7 +50,7 @@ export const before = (place) => ({
 });
 
 // A token of the shown run's text, or one of this label, as a sentence's {token} and {place}.
-/** @type {(place: number, label?: string) => { place: number, token: any }} */
+/** @param {number} place @param {string} [label] */
 export const tokenAt = (place, label = page.run.labels[place]) => ({
   place,
   token: html`<${Token} label=${label} />`,
@@ -62,20 +62,20 @@ export const PredictedToken = ({ of = readPosition() }) => {
   const token = (/** @type {number} */ place) =>
     html`<strong><${Token} label=${labels[place]} /></strong>`;
   const place = predictedPosition(of);
-  const told = { read: token(of), at: of, place };
-  const said = () => {
-    if (stack === "encoder") return sayWith("Asked about: {read}, token {place}, itself.", told);
+  const values = { read: token(of), at: of, place };
+  const sentence = () => {
+    if (stack === "encoder") return sayWith("Asked about: {read}, token {place}, itself.", values);
     return place < labels.length
       ? sayWith(
           "Last token read: {read} ({at}). Asked about: {token}, token {place}, which follows it.",
-          { ...told, token: token(place) },
+          { ...values, token: token(place) },
         )
       : sayWith(
           "Last token read: {read} ({at}). Nothing follows it yet, so the question is about the intact network's likeliest token.",
-          told,
+          values,
         );
   };
-  return html`<p class="asked" data-place=${place}>${said()}</p>`;
+  return html`<p class="asked" data-place=${place}>${sentence()}</p>`;
 };
 
 // The selected row of a stack's trace; null for another stack than the text's without a chosen token.
@@ -91,18 +91,12 @@ export const headLookedAt = () => {
 };
 
 // Keep the selected token when the same text is continued or altered.
-/** @type {any} */
-let last = null;
 on("run", (run) => {
-  const { chosen, text, model } = last ?? /** @type {any} */ ({});
-  const again = chosen && text === run.text && model === run.model;
-  last = { text: run.text, model: run.model, chosen: null };
-  const labels = chosen?.stack === run.stack ? run.labels : run.source_labels;
-  if (!again || chosen.index >= labels.length) return;
+  const { run: former, query: chosen } = page.before ?? {};
+  if (!chosen || former?.text !== run.text || former.model !== run.model) return;
+  const labels = chosen.stack === run.stack ? run.labels : run.source_labels;
+  if (chosen.index >= labels.length) return;
   queueMicrotask(() => page.query ?? setQuery(chosen)); // after all listeners have the run
-});
-on("query", (query) => {
-  if (last) last.chosen = query;
 });
 
 // ---- the head that reads a chosen token ----
@@ -112,18 +106,17 @@ export const firstHead = ({ stack, kind }) => ({ stack, kind, layer: 0, head: 0 
 // The default kind of attention for a stack's tokens.
 /** @type {(stack: string) => import("./store.js").Kind} */
 export const usualKind = (stack) => {
-  const own = page.run.kinds.filter((one) => one.stack === stack);
+  const own = page.run.kinds.filter((kind) => kind.stack === stack);
   return own.find(({ kind }) => kind === "cross") ?? own[0];
 };
 // The stack whose tokens are read.
 /** @type {(of: { stack: string, kind: string }) => string} */
 export const readStack = ({ stack, kind }) => (kind === "cross" ? "encoder" : stack);
 
+/** @type {Map<string, import("./types").Head>} */
 const lastHeads = new Map(); // of each kind of attention
-let modelOf = "";
 on("run", ({ model }) => {
-  if (model !== modelOf) lastHeads.clear();
-  modelOf = model;
+  if (model !== page.before?.run.model) lastHeads.clear();
 });
 effect(() => {
   if (page.head) lastHeads.set(`${page.head.stack} ${page.head.kind}`, page.head);
@@ -165,8 +158,8 @@ bindField(
   (text) => {
     if (text === "" || !page.run) return void (page.forward = null);
     const [stack, number] = text.split(".");
-    const kind = page.run.kinds.find((one) => one.stack === stack);
-    oneOf("stack", stack, page.run.kinds.map((one) => one.stack)); // prettier-ignore
+    const kind = page.run.kinds.find((each) => each.stack === stack);
+    oneOf("stack", stack, page.run.kinds.map((each) => each.stack)); // prettier-ignore
     const layer = wholeNumber("layer", number, 0, (kind?.n_layers ?? 1) - 1);
     page.forward = { stack, layer };
   },

@@ -3,72 +3,14 @@
 import { declared, textsOf } from "./declared.js";
 import { batch as together, signal, untracked } from "./preact.js";
 
+/** @import { BatchFacts, HeadSign, Opening, PageEvents, RunFacts, TextFacts } from "./types" */
 /**
- * @typedef {{ stack: string, kind: string, layer: number }} Site a place of attention
- * @typedef {Site & { head: number }} Head
- * @typedef {{ stack: string, index: number }} Query a token's place in the whole text of a stack
- * @typedef {{ stack: string, kind: string, n_layers: number }} Kind of attention
- * @typedef {{ is: Record<string, any>, says: string }} Intervention its plain value, and in words
- */
-/**
- * @typedef {object} Run a finished run, as transformer/server/page_runs.py writes it
- * @property {string} run its id on the server
- * @property {string} model
- * @property {string} text
- * @property {string} task what its model learned in Learn; "" for any other model
- * @property {string} how its settings in words
- * @property {number | null} seed null where nothing was drawn at random
- * @property {string} stack the stack that reads the text
- * @property {string} [head] one of HEADS of transformer/model/heads.py
- * @property {string[]} stacks
- * @property {Kind[]} kinds
- * @property {number} n_heads
- * @property {number} heads_per_key how many heads of queries share one of keys and values
- * @property {number} d_model
- * @property {boolean} is_rotary whether it rotates queries and keys
- * @property {boolean} biases_scores whether it adds a number for their distance to scores
- * @property {boolean} adds_positions whether it adds a vector to each token
- * @property {(number | null)[]} windows of each layer's self-attention; null: it reads all
- * @property {number} n_prompt how many tokens were given
- * @property {number} trace_start the first token that the recorded attention is of
- * @property {number[]} ids
- * @property {string[]} labels
- * @property {string[]} source_labels
- * @property {number[]} special positions of special tokens in the text
- * @property {number[]} source_special their positions in the source
- * @property {number[]} hidden positions of mask tokens in an encoder's text
- * @property {number} last_read the position that is selected by default
- * @property {number[]} probabilities of the generated tokens
- * @property {number[]} forced_tokens tokens that were forced
- * @property {Intervention[]} interventions
- * @property {any[]} hypotheses
- * @property {string} stopped why its text ended, see Run of transformer/runs/run.py
- * @property {string} state
- * @property {boolean} [example] whether it is the stored one of its model
- * @property {Record<string, any>} request what makes it again, see server/fields.py
- * @property {Record<string, string>} opening initial values of fields
- */
-/**
- * @typedef {object} Batch several texts, read together
- * @property {string} batch its id on the server
- * @property {boolean} padding_hidden whether the padding mask was in place
- * @property {string[]} texts
- * @property {string} model
- * @property {string[]} outputs
- * @property {Record<string, string | null>} languages of a translator of several, by field of a request
- * @property {number[]} lengths
- * @property {string[]} stacks
- * @property {Kind[]} kinds
- * @property {(number | null)[]} windows of each layer's self-attention; null: it reads all
- * @property {number} n_heads
- * @property {boolean} [example]
- * @property {Record<string, string>} link
- */
-/**
- * @typedef {object} Mounted what Gradio 6.31 gives to a component's script
- * @property {any} element whose parts only its template knows
- * @property {any} props
- * @property {(event: string, data?: any) => void} trigger
+ * @typedef {import("./types").Site} Site
+ * @typedef {import("./types").Head} Head
+ * @typedef {import("./types").Query} Query
+ * @typedef {import("./types").Kind} Kind
+ * @typedef {import("./types").Run} Run
+ * @typedef {import("./types").Batch} Batch
  */
 
 /**
@@ -79,96 +21,105 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @returns {T}
  */
 export const reactive = (start) => {
-  const made = /** @type {T} */ ({});
+  const state = /** @type {T} */ ({});
   for (const [name, first] of Object.entries(start)) {
     const value = signal(first);
     const get = () => value.value;
-    const set = (/** @type {any} */ now) => {
+    const set = (/** @type {unknown} */ now) => {
       value.value = now;
     };
-    Object.defineProperty(made, name, { get, set, enumerable: true, configurable: true });
+    Object.defineProperty(state, name, { get, set, enumerable: true, configurable: true });
   }
-  return made;
+  return state;
 };
 
-// Whether the shown run's network has a head that predicts tokens.
-export const predicts = () => page.run !== null && (page.run.head ?? "tokens") === "tokens";
-
-// Each is null until there is one, so an earlier caller must check. dark: whether the page is shown
-// in dark colours.
+// The page's state. Its other parts are in modules of their subject: `fields` (fields.js, what a link holds), `compared`
+// (runs.js), `cardState` (card.js), `shared` (views/journey/next_words.js). run, batch, query and head are null until there
+// is one, so an earlier caller must check.
 export const page = reactive({
+  // ---- what is shown ----
   run: /** @type {Run} */ (/** @type {unknown} */ (null)),
+  before: /** @type {{ run: Run, query: Query | null } | null} */ (null), // the run before it, and its chosen token
   batch: /** @type {Batch} */ (/** @type {unknown} */ (null)),
-  opening: /** @type {any} */ (null), // the state that is being opened, see server/static/link.js
-  writing: /** @type {any} */ (null), // the text as far as it is written, while it is
-  typing: false, // whether the box for the visitor's text is open
+  opening: /** @type {Opening | null} */ (null), // the state that is being opened, see server/static/link.js
+  writing: /** @type {TextFacts | null} */ (null), // the text as far as it is written, while it is
+  branchedAt: /** @type {number | null} */ (null), // how many tokens the branch that is asked for forces
   models: /** @type {string[]} */ ([]), // that the page opened with
   inBrowser: /** @type {string[]} */ ([]), // models whose network runs in this browser now
   status: { kind: "done", text: "", rev: 0 }, // one line; kind: "busy", "done" or "error"
-  query: /** @type {Query} */ (/** @type {unknown} */ (null)),
-  key: /** @type {Query | null} */ (null), // the key whose weight is asked about
-  asksKey: false, // whether the next token that is pressed is that key
-  pointed: /** @type {Query | null} */ (null), // the token of the text that the pointer is over
-  // The tokens of the cell that the pointer is over.
-  lit: /** @type {{ query: Query, key: Query } | null} */ (null),
-  head: /** @type {Head} */ (/** @type {unknown} */ (null)),
-  // The feed-forward that is looked at in place of a head.
-  forward: /** @type {{ stack: string, layer: number } | null} */ (null),
   // What a class has said of a question, {place: sign} of the tokens of a stack and the signs of heads.
   votes: {
     stack: "",
     tokens: /** @type {Record<string, string>} */ ({}),
-    heads: /** @type {any[]} */ ([]),
+    heads: /** @type {HeadSign[]} */ ([]),
   },
+  // ---- what is chosen or pointed at ----
+  query: /** @type {Query} */ (/** @type {unknown} */ (null)),
+  key: /** @type {Query | null} */ (null), // the key whose weight is asked about
+  asksKey: false, // whether the next token that is pressed is that key
+  pointed: /** @type {Query | null} */ (null), // the token of the text that the pointer is over
+  lit: /** @type {{ query: Query, key: Query } | null} */ (null), // the tokens of the cell that the pointer is over
+  head: /** @type {Head} */ (/** @type {unknown} */ (null)),
+  forward: /** @type {{ stack: string, layer: number } | null} */ (null), // the feed-forward in place of a head
+  // ---- how ----
+  typing: false, // whether the box for the visitor's text is open
   playing: false, // whether the text is being played
-  dark: false,
+  dark: false, // whether it is shown in dark colours
   projector: false, // larger type, for a projector
+  tabWanted: "", // the tab that was last asked for, by its name in links
+  hasTabs: false, // whether the tabs are laid out
+  isLost: false, // whether the connection to the server is lost
+  isMoving: false, // to another address, in the same visit
 });
 
 // What Gradio's boxes and settings hold, by their names in a link.
 export const controls = reactive({ ...declared.controls });
 
-/** @type {Map<string, Set<(detail: any) => void>>} */
+// Whether the shown run's network has a head that predicts tokens.
+export const predicts = () => page.run !== null && (page.run.head ?? "tokens") === "tokens";
+
+/** @type {Map<string, Set<(detail: any) => void>>} the detail is of PageEvents */
 const listeners = new Map();
 
 // Events: "run" and "query", for what must happen before anything is drawn; "painted", of a part for the first
 // time, with its element; and "escape".
-/** @type {(name: string, listener: (detail: any) => void) => void} */
+/** @type {<Name extends keyof PageEvents>(name: Name, listener: (detail: PageEvents[Name]) => void) => void} */
 export const on = (name, listener) => {
   if (!listeners.has(name)) listeners.set(name, new Set());
   listeners.get(name)?.add(listener);
 };
-/** @type {(name: string, detail?: any) => void} */
+/** @type {<Name extends keyof PageEvents>(name: Name, detail?: PageEvents[Name]) => void} */
 export const emit = (name, detail) => {
   for (const listener of listeners.get(name) ?? []) listener(detail);
 };
 
 // The requests that reproduce the newest runs and batches, by id, for a server that no longer keeps them. See
 // server/page_runs.py.
-/** @type {Map<string, Record<string, any>>} */
+/** @type {Map<string, object>} */
 const requests = new Map();
 const MAX_REQUESTS = 128;
-/** @type {(id: string, request: Record<string, any>) => void} */
+/** @type {(id: string, request: object) => void} */
 const remember = (id, request) => {
   if (!id) return;
   requests.set(id, request);
   if (requests.size > MAX_REQUESTS) requests.delete([...requests.keys()][0]);
 };
 // The requests of a question's runs, {id: request}; null if none is known.
-/** @type {(question: Record<string, any>) => Record<string, any> | null} */
-export const requestsFor = ({ run, other, batch }) => {
-  const known = [run, other, batch].filter((id) => requests.has(id));
-  return known.length ? Object.fromEntries(known.map((id) => [id, requests.get(id)])) : null;
+/** @type {(question: { run?: string, other?: string, batch?: string }) => Record<string, object | undefined> | null} */
+export const requestsFor = ({ run = "", other = "", batch = "" }) => {
+  const ids = [run, other, batch].filter((id) => requests.has(id));
+  return ids.length ? Object.fromEntries(ids.map((id) => [id, requests.get(id)])) : null;
 };
 
 // Show a finished run, or a batch, of which the server has told the facts.
-/** @param {any} facts */
+/** @param {RunFacts} facts */
 export const setRun = (facts) => {
   const { model, example, request, opening = {} } = facts;
   /** @type {Run} */
   const run = { ...facts, opening: textsOf(opening) };
   remember(run.run, example ? { model } : request);
   together(() => {
+    page.before = page.run && { run: page.run, query: page.query };
     page.run = run;
     page.query = /** @type {any} */ (null);
     page.key = null;
@@ -176,7 +127,7 @@ export const setRun = (facts) => {
   emit("run", run);
   emit("query", page.query);
 };
-/** @param {any} facts */
+/** @param {BatchFacts} facts */
 export const setBatch = (facts) => {
   const { batch, model, texts, example, languages, padding_hidden: isHidden } = facts;
   const lines = texts.join("\n");
@@ -230,7 +181,7 @@ export const setHead = (head) => {
 export const headShown = () => {
   const { run, head } = page;
   if (!run) return null;
-  const kind = run.kinds.find((one) => one.stack === head?.stack && one.kind === head.kind);
+  const kind = run.kinds.find((each) => each.stack === head?.stack && each.kind === head.kind);
   if (kind && head.layer < kind.n_layers && head.head < run.n_heads) return { ...kind, ...head };
   return { ...run.kinds[0], layer: 0, head: 0 };
 };
@@ -241,7 +192,7 @@ export const isOwn = (model) => model.includes("~");
 
 // ---- the page's status ----
 
-/** @type {(said: { kind: string, text: string }) => void} */
+/** @type {(status: { kind: string, text: string }) => void} */
 export const showStatus = ({ kind, text }) =>
   untracked(() => (page.status = { kind, text, rev: page.status.rev + 1 }));
 /** @type {(text: string) => void} */
@@ -285,15 +236,15 @@ export const nextPaint = () =>
 
 export const shell = {
   // Show a state, texts by field; facts: of its run, where this visit has shown it.
-  /** @type {(state: Record<string, string>, facts?: any) => void} */
+  /** @type {(state: Record<string, string>, facts?: Run) => void} */
   apply: () => {},
   // Continue the text in the box, or `text`. altered: the changes to the network.
-  /** @type {(altered: Record<string, any>, text?: string) => void} */
+  /** @type {(altered: { interventions?: import("./types").Change[], forced_tokens?: number[], max_new_tokens?: number }, text?: string) => void} */
   generate: () => {},
   // Open a tab by its name in links; gives its button.
   /** @type {(name: string) => HTMLElement | undefined} */
   openTab: () => undefined,
   // Set Gradio's controls, by their names in a link.
-  /** @type {(changes: Record<string, any>) => void} */
+  /** @type {(changes: Record<string, unknown>) => void} */
   setControls: () => {},
 };

@@ -1,20 +1,18 @@
 // Answers that Python wrote into the page, about the run that it opens with; see server/first_answers.py.
 
-import { decodeBytes } from "./ask.js";
+import { ARRAY_TYPES, decodeBytes } from "./ask.js";
 
-/** @typedef {Record<string, any>} Data */
+/** @import { Question } from "./types" */
 
-/** @type {Record<string, any>} */
-const TYPES = { uint8: Uint8Array, int32: Int32Array, float32: Float32Array };
 // A value of their JSON: the array, where it is one's description; see `numbers` of server/resources.py.
 /** @type {(value: any) => any} */
 export const arrayOr = (value) => {
   if (!value?.base64 || !value.dtype) return value;
-  return new TYPES[value.dtype](decodeBytes(value.base64).buffer);
+  return new ARRAY_TYPES[value.dtype](decodeBytes(value.base64).buffer);
 };
 
 // A question without what it leaves to its defaults, whatever their order.
-/** @type {(name: string, data: Data) => string} */
+/** @type {(name: string, data: Question) => string} */
 const keyOf = (name, data) =>
   JSON.stringify([
     name,
@@ -24,7 +22,7 @@ const keyOf = (name, data) =>
   ]);
 
 // answer(name, data): undefined for what is not among them.
-/** @type {(answers: [string, Data, any][]) => { names: string[], answer: (name: string, data: Data) => any }} */
+/** @type {(answers: [string, Question, unknown][]) => { names: string[], answer: (name: string, data: Question) => unknown }} */
 export const storedAnswers = (answers) => {
   const stored = new Map(answers.map(([name, data, answer]) => [keyOf(name, data), answer]));
   const names = [...new Set(answers.map(([name]) => name))];

@@ -42,13 +42,13 @@ export const inText = (labels) => {
   return words.join("").replace(/[␣⏎⇥]/gu, " ");
 };
 // Pieces of a word; a text without spaces is none.
-const MOST_PIECES = 10;
+const MAX_PIECES = 10;
 // The place where the word begins that a token is part of; the token's own in a text without words.
 /** @type {(labels: string[], place: number, special?: number[]) => number} */
 export const wordStart = (labels, place, special = page.run.special) => {
   let first = place;
   while (first > 0 && !WORD.test(labels[first] ?? "") && !special.includes(first - 1)) first -= 1;
-  return place - first > MOST_PIECES ? place : first;
+  return place - first > MAX_PIECES ? place : first;
 };
 const OPENS = /^["'“‘«([]+/u; // what is before a word is not part of it
 const ENDS_WORD = /[.,:;!?…]$/u;
@@ -109,7 +109,7 @@ export const Marked = ({ text }) =>
  * @property {number} first
  */
 
-/** @typedef {{name: string, data: any, whose: string, stacks: {keys: string}}} Source the numbers that hold a token's weights */
+/** @typedef {{name: "heatmap" | "flow", data: { run: string }, whose: string, stacks: {keys: string}}} Source the numbers that hold a token's weights */
 /** @typedef {(token: import("./store.js").Query) => Source | null} SourceOf */
 const source = signal(/** @type {SourceOf} */ (() => null));
 // The views say whose weights a token's are, as in the chosen picture.
@@ -129,11 +129,11 @@ const largest = (weights) => {
   return best;
 };
 
-/** @type {(label: string) => any} */
+/** @param {string} label */
 const named = (label) => html`<strong><${Token} label=${label} /></strong>`;
 
 // The state at the token: it is read, or the network is about to choose the next token.
-/** @type {(token: import("./store.js").Query) => any} */
+/** @param {import("./store.js").Query} token */
 const doing = ({ stack, index }) => {
   const labels = labelsOf(stack);
   const [here, next] = [named(labels[index]), labels[index + 1]];
@@ -146,7 +146,7 @@ const doing = ({ stack, index }) => {
 };
 
 // The most-read token, with its weight; also whether it followed the same token the last time.
-/** @type {(token: import("./store.js").Query, reading: Reading) => any} */
+/** @param {import("./store.js").Query} token @param {Reading} reading */
 const most = ({ stack, index: from }, { stack: other, whose, weights, first }) => {
   const best = largest(weights);
   if (!weights[best]) return say("{whose} is switched off: it reads nothing.", { whose });

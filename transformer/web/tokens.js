@@ -39,12 +39,12 @@ const labelsOf = (facts, stack) => (stack === ownStack(facts) ? facts.labels : f
 
 /** @type {(facts: import("./types").TextFacts, token: import("./types").Query) => string} */
 const describe = (facts, { stack, index }) => {
-  const told = { place: index, token: labelsOf(facts, stack)[index] };
-  if (stack !== ownStack(facts)) return say("Source token {place}: {token}, given", told);
-  if (index < facts.n_prompt) return say("Token {place}: {token}, given", told);
+  const values = { place: index, token: labelsOf(facts, stack)[index] };
+  if (stack !== ownStack(facts)) return say("Source token {place}: {token}, given", values);
+  if (index < facts.n_prompt) return say("Token {place}: {token}, given", values);
   const probability = numeral(facts.probabilities[index - facts.n_prompt].toFixed(3));
   return say("Token {place}: {token}, generated, probability {probability}", {
-    ...told,
+    ...values,
     probability,
   });
 };
@@ -63,27 +63,27 @@ const useReading = (part, token) => {
   const source = token && sourceOf(token);
   const wanted = source && { stack: token.stack, index: token.index, run, ...source };
   const { answer, asked } = useAnswer(part, reading, wanted);
-  const isShown = Boolean(token && answer && asked.run === run);
-  return useMemo(() => (isShown ? { token: asked, reading: answer } : null), [answer, isShown]);
+  const shown = token && asked?.run === run ? answer : null;
+  return useMemo(() => shown && asked && { token: asked, reading: shown }, [shown]);
 };
 
 // The network's guesses for the gaps of a text, {place: label}; places: joined by commas.
 /** @type {(of: { run: string, places: string }) => Promise<Record<string, string>>} */
 const guessed = async ({ run, places }) => {
   const all = places.split(",").map((place) => ask("masked", { run, position: Number(place) }));
-  const found = await Promise.all(all);
-  return Object.fromEntries(found.map(({ position, labels }) => [position, labels?.[0]]));
+  const answers = await Promise.all(all);
+  return Object.fromEntries(answers.map(({ position, labels }) => [position, labels?.[0]]));
 };
 
-const AWAITED = "oooo"; // of what follows the stored example, hidden until it is known; as in server/pages.py
-const SHORT = 12; // signs that fit on a line with a token
+const PLACEHOLDER = "oooo"; // of what follows the stored example, hidden until it is known; as in server/pages.py
+const MAX_GHOST_SIGNS = 12; // signs that fit on a line with a token
+const END_EVENTS = /** @type {const} */ (["escape", "run", "query"]); // events that end a question about two tokens
 const PADDING_PX = 3; // as in server/static/tokens.css
 
 // Places of tokens, word by word.
 /** @type {(labels: string[], special: number[]) => number[][]} */
 const wordsOf = (labels, special) => {
-  /** @type {number[][]} */
-  const words = [];
+  const words = /** @type {number[][]} */ ([]);
   labels.forEach((label, place) => {
     const isFirst = place === 0 || WORD.test(label) || special.includes(place - 1);
     if (isFirst || special.includes(place)) words.push([]);
@@ -114,8 +114,9 @@ const Tokens = ({
   mattering = null,
 }) => {
   const pairs = page.asksKey;
-  const box = useRef(/** @type {any} */ (null));
-  const buttons = useRef(/** @type {any[]} */ ([]));
+  /** @type {{ current: HTMLElement }} */
+  const box = useRef(null);
+  const buttons = useRef(/** @type {(HTMLElement | null)[]} */ ([]));
   const labels = labelsOf(facts, stack);
   const whole = useMemo(() => (isStory ? wholeCharacters(labels) : labels), [labels, isStory]);
   const special = stack === ownStack(facts) ? facts.special : facts.source_special;
@@ -129,18 +130,20 @@ const Tokens = ({
   useLayoutEffect(() => {
     const keepInSight = () => {
       const [button, { scrollTop, clientHeight }] = [buttons.current[chosen], box.current];
-      const top = button?.offsetTop;
-      if (!button || (top >= scrollTop && top + button.offsetHeight <= scrollTop + clientHeight))
-        return;
-      const first = buttons.current.find((each) => each?.offsetTop >= top - clientHeight / 2);
+      if (!button) return;
+      const { offsetTop: top, offsetHeight: height } = button;
+      if (top >= scrollTop && top + height <= scrollTop + clientHeight) return;
+      const half = clientHeight / 2;
+      const first = buttons.current.find((each) => each && each.offsetTop >= top - half) ?? button;
       box.current.scrollTop = first.offsetTop - PADDING_PX; // no line is cut
     };
     if (chosen >= 0) requestAnimationFrame(() => box.current && keepInSight()); // it is laid out by then
   }, [chosen, page.query]);
 
-  const placeOf = (/** @type {Event & { target: any }} */ { target }) => {
-    const button = ready && target.closest("button.token");
-    return button ? { stack, index: Number(button.dataset.index) } : null;
+  const placeOf = (/** @type {Event} */ { target }) => {
+    /** @type {HTMLElement | null} */
+    const button = /** @type {Element} */ (target).closest("button.token");
+    return ready && button ? { stack, index: Number(button.dataset.index) } : null;
   };
   const words = mattering?.stack === stack ? mattering : null;
   const effectAt = (/** @type {number} */ index) => words?.shares[index] ?? NaN;
@@ -162,11 +165,11 @@ const Tokens = ({
     const to = place ? (MOVES[event.key]?.(place.index, last) ?? -1) : -1;
     if (!(to >= 0 && to <= last)) return;
     event.preventDefault();
-    buttons.current[to].focus();
+    buttons.current[to]?.focus();
     if (!pairs || !page.query) choose({ stack, index: to });
   };
 
-  /** @type {(label: string, index: number) => any} */
+  /** @param {string} label @param {number} index */
   const token = (label, index) => {
     const here = { stack, index };
     const generated = stack === ownStack(facts) && index >= facts.n_prompt;
@@ -208,14 +211,14 @@ const Tokens = ({
   const last = groups.length - 1;
   const begins =
     begun &&
-    html`<bdi class=${begun === AWAITED ? "ghost awaited" : "ghost"} translate=${false} aria-hidden="true">${begun}</bdi>`;
-  const isShort = begun.length <= SHORT;
+    html`<bdi class=${begun === PLACEHOLDER ? "ghost awaited" : "ghost"} translate=${false} aria-hidden="true">${begun}</bdi>`;
+  const isShort = begun.length <= MAX_GHOST_SIGNS;
   // What follows stays on the line of the token that it goes on with.
   const piece = (/** @type {number} */ place) =>
     place === labels.length - 1 && begins && isShort
       ? html`<span class="goes-on" key=${place}>${token(labels[place], place)}${begins}</span>`
       : token(labels[place], place);
-  /** @type {(places: number[], at: number) => any} */
+  /** @param {number[]} places @param {number} at */
   const word = (places, at) =>
     html`${at > 0 && " "}<span class="word" key=${places[0]}>${places.map(piece)}${at === last && !isShort && begins}</span>`;
   return html`<div class=${`tokens ${name} ${labels.length > MANY_TOKENS ? "many" : ""}`} role="group" aria-label=${title} ref=${box}
@@ -240,25 +243,25 @@ export const WhoReads = () => {
 
 // facts: of the run, or of its beginning while it is written; see Run in store.js. Arcs: draws them where it is a
 // text to read.
-/** @param {{ facts: import("./types").TextFacts, Arcs?: any }} props */
+/** @param {{ facts: import("./types").TextFacts, Arcs?: import("preact").FunctionComponent<any> | null }} props */
 export const Text = ({ facts, Arcs = null }) => {
   const isStory = Arcs !== null;
   const part = usePart();
   const { pointed, lit } = page;
   const [written, setWritten] = useState(Infinity);
-  for (const event of ["escape", "run", "query"]) useEvent(event, () => (page.asksKey = false));
+  for (const name of END_EVENTS) useEvent(name, () => (page.asksKey = false));
   const ready = facts.state === "done" && page.run?.run === facts.run;
-  const usual = ready && isStory ? { stack: facts.stack, index: readPosition() } : null;
+  const usual = ready && isStory ? { stack: ownStack(facts), index: readPosition() } : null;
   const mattering = isStory && effects.value?.run === facts.run ? effects.value : null;
   const read = useReading(part, ready && !mattering ? (pointed ?? page.query ?? usual) : null);
   const ends = usual?.stack === "decoder" && usual.index === facts.labels.length - 1;
   const next = useAnswer(part, "continuation", ends && { run: facts.run, position: usual.index });
   const isKnown = ends && next.asked?.run === facts.run;
-  const room = ends && facts.example ? AWAITED : ""; // so that the line breaks stay where they are
-  const ghost = isKnown ? inText(next.answer.labels) : room;
-  const gaps = isStory && ready && facts.hidden?.length;
-  const told = useAnswer(part, guessed, gaps && { run: facts.run, places: facts.hidden.join() });
-  const guesses = gaps && told.asked?.run === facts.run ? told.answer : undefined;
+  const room = ends && facts.example ? PLACEHOLDER : ""; // so that the line breaks stay where they are
+  const ghost = isKnown ? inText(next.answer?.labels ?? []) : room;
+  const gaps = isStory && ready && facts.hidden?.join();
+  const filling = useAnswer(part, guessed, gaps && { run: page.run.run, places: gaps });
+  const guesses = gaps && filling.asked?.run === facts.run ? filling.answer : undefined;
   const translates = facts.source_labels.length > 0;
   const chosen = page.query && labelsOf(facts, page.query.stack)[page.query.index] !== undefined;
   const isForgotten = ready && !pointed && page.query && chosenRow(page.query.stack) === null;

@@ -11,6 +11,9 @@ import { html, useMemo } from "./preact.js";
 import { siteName } from "./sites.js";
 import { chosenRow, page } from "./store.js";
 
+/** @import { Part } from "./part.js" */
+/** @import { Attributes, DeclaredField, DeclaredPicture, DeclaredView, PictureAnswer, PlainValues, Run } from "./types" */
+
 // What the page's chosen head and token say of a picture's parameters.
 const selection = () => {
   const { run, head } = page;
@@ -30,51 +33,52 @@ const selection = () => {
 };
 
 // A view's fields by the names of its function's parameters; setting one changes the page's state.
-/** @type {(name: string) => Record<string, any>} */
+/** @type {(name: string) => PlainValues} */
 const named = (name) => {
-  const found = {};
+  const values = {};
   for (const [field, declared] of Object.entries(fieldsOf(name)))
-    Object.defineProperty(found, declared.name, {
+    Object.defineProperty(values, declared.name, {
       get: () => fields[field],
       set: (value) => {
         fields[field] = value;
       },
       enumerable: true,
     });
-  return found;
+  return values;
 };
 // What a picture is asked with: values, by parameter, and what is chosen on the page.
-/** @type {(picture: import("./types").DeclaredPicture, values: Record<string, any>) => Record<string, any> | null} */
+/** @type {(picture: DeclaredPicture, values: PlainValues) => PlainValues | null} */
 const wanted = ({ takes, parameters }, values) => {
   if (takes === "batch") return page.batch && { batch: page.batch.batch, ...values };
   if (!page.run) return null;
-  /** @type {Record<string, any>} */
+  /** @type {PlainValues} */
   const chosen = selection();
-  /** @type {Record<string, any>} */
-  const asked = takes === "model" ? { model: page.run.model } : { run: page.run.run };
+  /** @type {PlainValues} */
+  const question = takes === "model" ? { model: page.run.model } : { run: page.run.run };
   for (const { name, use } of parameters) {
-    if (name in values) asked[name] = values[name];
-    else if (use === "selection" && chosen[name] !== undefined) asked[name] = chosen[name];
+    if (name in values) question[name] = values[name];
+    else if (use === "selection" && chosen[name] !== undefined) question[name] = chosen[name];
   }
-  return asked;
+  return question;
 };
-/** @type {(part: import("./part.js").Part, picture: import("./types").DeclaredPicture, values: Record<string, any>) => { answer: any, asked: any }} */
+/** @type {(part: Part, picture: DeclaredPicture, values: PlainValues) => { answer: PictureAnswer | null, asked: PlainValues | null }} */
 const usePicture = (part, picture, values) =>
-  useAnswer(part, picture.name, wanted(picture, values));
+  useAnswer(part, /** @type {"picture"} */ (picture.name), wanted(picture, values));
 
 // A view of one picture: run: the shown one; fields: see `named`; answer: of its picture, null before the first;
 // ref: the attributes of its element, in which the values asked with become data-NAME; part: for its Figure.
-/** @type {(name: string) => { run: any, fields: any, answer: any, ref: any, part: any }} */
+/** @type {(name: string) => { run: Run, fields: PlainValues, answer: PictureAnswer | null, ref: Attributes, part: Part }} */
 export const useView = (name) => {
   const part = usePart();
   const own = useMemo(() => named(name), []);
-  const { answer, asked } = usePicture(part, viewNamed(name).pictures[0], own);
+  const { pictures } = /** @type {DeclaredView} */ (viewNamed(name));
+  const { answer, asked } = usePicture(part, pictures[0], own);
   return { run: page.run, fields: own, answer, ref: part.attributes({ ...asked }), part };
 };
 
 // ---- a view without a script ----
 
-/** @param {{ part: import("./part.js").Part, picture: import("./types").DeclaredPicture, view: any, values: Record<string, any> }} props */
+/** @param {{ part: Part, picture: DeclaredPicture, view: DeclaredView, values: PlainValues }} props */
 const Picture = ({ part, picture, view, values }) => {
   const { answer } = usePicture(part, picture, values);
   const title = say(picture.title || view.title);
@@ -86,11 +90,11 @@ const Picture = ({ part, picture, view, values }) => {
 const Panel = ({ props: { view: name, folded } }) => {
   const part = usePart();
   const values = useMemo(() => named(name), []);
-  const view = viewNamed(name);
-  const control = (/** @type {import("./types").DeclaredField} */ declared) =>
+  const view = /** @type {DeclaredView} */ (viewNamed(name));
+  const control = (/** @type {DeclaredField} */ declared) =>
     html`<${Control} field=${declared.name} declared=${declared} fields=${values} />`;
-  const picture = (/** @type {import("./types").DeclaredPicture} */ one) =>
-    html`<${Picture} picture=${one} ...${{ part, view, values }} />`;
+  const picture = (/** @type {DeclaredPicture} */ each) =>
+    html`<${Picture} picture=${each} part=${part} view=${view} values=${values} />`;
   return html`<section class="panel" ...${part.attributes({ run: page.run?.run })}>
     ${!folded && html`<h3 class="panel-title">${say(view.title)}</h3>`}
     <p class="hint panel-help">${say(view.help)}</p>

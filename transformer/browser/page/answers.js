@@ -7,7 +7,7 @@ import { QUESTIONS } from "../questions/names.js";
 
 /**
  * @typedef {Record<string, any>} Data
- * @typedef {import("../../web/ask.js").Answers} Answers
+ * @typedef {import("../../web/ask.js").AnswersByName} Answers
  * @typedef {import("./engine.js").Engine} Engine
  */
 

@@ -167,7 +167,7 @@ const Tabs = ({ children }) => {
     /** @type {Record<string, number>} */
     const steps = { ArrowRight: 1, ArrowLeft: -1 };
     if (!(event.key in steps)) return;
-    const all = [...event.currentTarget.children];
+    const all = /** @type {HTMLElement[]} */ ([...event.currentTarget.children]);
     const next = all.indexOf(event.target) + steps[event.key];
     all[(next + all.length) % all.length].focus();
   };
