@@ -1,7 +1,7 @@
 // A class whose phones answer the shown step: the way there, the answers as they come, and its end.
 
 import { ask, pause, storage } from "../../web/ask.js";
-import { inOrder, isExplained, isGuessing, OF_CLASS } from "../../web/card.js";
+import { cardState, inOrder, isExplained, isGuessing, OF_CLASS } from "../../web/card.js";
 import { numeral, say, sayWith } from "../../web/messages.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { page, showProblem } from "../../web/store.js";
@@ -9,13 +9,12 @@ import { Marked, Token } from "../../web/text.js";
 import { CodeWindow } from "./code.js";
 import { pageAddress } from "./header.js";
 import { isOpening } from "./link.js";
-import { isCardLinked } from "./tour.js";
 
-const KEPT = "viz-class"; // in sessionStorage, {code, key}: after a reload the class goes on
-const LOOK_MS = 1000; // between two looks at the answers
+const STORAGE_KEY = "viz-class"; // in sessionStorage, {code, key}: after a reload the class goes on
+const POLL_MS = 1000; // for the answers
 const LOADING_MS = 50;
-const OVER = 404;
-const MOST = 8; // numbers, tokens or heads that have a bar
+const CLASS_OVER = 404; // the status of an answer
+const MAX_BARS = 8; // of numbers, tokens or heads
 
 // ---- the answers ----
 
@@ -29,11 +28,11 @@ const MOST = 8; // numbers, tokens or heads that have a bar
 // were given most.
 /** @type {(tally: Tally) => [number, number][]} */
 const rowsOf = ({ kind, look, options, counts, best }) => {
-  const given = new Map(counts);
+  const votes = new Map(counts);
   if (kind === "options" && look === "list") {
-    return options.map(({ at }) => [at, given.get(at) ?? 0]);
+    return options.map(({ at }) => [at, votes.get(at) ?? 0]);
   }
-  const most = [...given].sort((a, b) => b[1] - a[1]).slice(0, MOST);
+  const most = [...votes].sort((a, b) => b[1] - a[1]).slice(0, MAX_BARS);
   if (best !== null && !most.some(([answer]) => answer === best)) most.push([best, 0]);
   return most.sort((a, b) => a[0] - b[0]);
 };
@@ -78,14 +77,14 @@ const useVotes = (tally) => {
   const mark = () => {
     if (!tally || !isMarked) return undefined;
     const { look, stack, options, counts, right } = tally;
-    const given = new Map(counts);
+    const votes = new Map(counts);
     const isRight = (/** @type {number} */ at) => Boolean(right?.includes(at));
     const signed = options
-      .filter(({ at }) => given.has(at) || isRight(at))
+      .filter(({ at }) => votes.has(at) || isRight(at))
       .map(({ at, text }) => ({
         at,
         text,
-        sign: `${given.get(at) ?? 0}${isRight(at) ? " ✓" : ""}`,
+        sign: `${votes.get(at) ?? 0}${isRight(at) ? " ✓" : ""}`,
       }));
     if (look === "tokens") {
       const tokens = Object.fromEntries(signed.map(({ at, sign }) => [at, sign]));
@@ -114,7 +113,7 @@ const useShown = (held, step, fail) => {
   const show = async () => {
     const isShown = () => latest.current === wanted;
     // Loaded again, the page is without a card until its link has opened: the phones keep their step.
-    const isMissing = () => (step.name ? !page.run?.run : isCardLinked());
+    const isMissing = () => (step.name ? !page.run?.run : cardState.linked > 0);
     while (isShown() && (isOpening() || isMissing())) await pause(LOADING_MS);
     if (!held || !isShown()) return;
     const shown = step.name ? { ...step, run: page.run.run } : {};
@@ -130,8 +129,8 @@ const useTally = (held, fail) => {
     let isOn = Boolean(held);
     const follow = async () => {
       while (isOn) {
-        await ask("class/tally", held).then(setTally, fail);
-        await pause(LOOK_MS);
+        if (held) await ask("class/tally", held).then(setTally, fail);
+        await pause(POLL_MS);
       }
     };
     follow();
@@ -140,7 +139,7 @@ const useTally = (held, fail) => {
   return tally;
 };
 
-// {code, key} of the class, null until it is open. left: what KEPT held before a reload, else it is a new
+// {code, key} of the class, null until it is open. left: what STORAGE_KEY held before a reload, else it is a new
 // one. fail(error): there can be none.
 /** @type {(left: string | null, fail: Fail) => HeldClass | null} */
 const useHeld = (left, fail) => {
@@ -148,7 +147,7 @@ const useHeld = (left, fail) => {
   useLayoutEffect(() => {
     if (!held) ask("class/open", {}).then(setHeld, fail);
   }, []);
-  useLayoutEffect(() => void (held && storage?.setItem(KEPT, JSON.stringify(held))), [held]);
+  useLayoutEffect(() => void (held && storage?.setItem(STORAGE_KEY, JSON.stringify(held))), [held]);
   return held;
 };
 
@@ -159,15 +158,16 @@ export const Class = ({ left, lesson, step, words, state, solve, bringPicture, e
     return () => document.body.classList.remove("teaching");
   }, []);
   const [isCodeOpen, setCodeOpen] = useState(!left);
-  const title = useRef(/** @type {any} */ (null));
+  /** @type {{ current: HTMLElement }} */
+  const title = useRef(null);
   useLayoutEffect(() => void title.current.focus({ preventScroll: true }), []);
   const stop = () => {
-    storage?.removeItem(KEPT);
+    storage?.removeItem(STORAGE_KEY);
     end();
   };
   const fail = (/** @type {import("./types").RequestError} */ { message, status }) => {
     showProblem(message);
-    if (!held || status === OVER) stop();
+    if (!held || status === CLASS_OVER) stop();
   };
   const held = useHeld(left, fail);
 
@@ -188,9 +188,9 @@ export const Class = ({ left, lesson, step, words, state, solve, bringPicture, e
     ...(await ask("code", { page: pageAddress(null), path: `class/${code}` })),
     says,
   });
-  const given = tally?.answered ?? 0;
+  const answered = tally?.answered ?? 0;
   const all = tally?.phones ?? 0;
-  const count = html`<p class="class-count">${say("Phones that have answered: {n} of {all}.", { n: given, all })}</p>`;
+  const count = html`<p class="class-count">${say("Phones that have answered: {n} of {all}.", { n: answered, all })}</p>`;
   const asked = tally?.kind && tally.name.startsWith(`${lesson}.${step}.`) ? tally : null;
   useVotes(asked);
   const openPicture = () => state.set({ guess: OF_CLASS });
@@ -200,8 +200,8 @@ export const Class = ({ left, lesson, step, words, state, solve, bringPicture, e
   const hasTexts = asked?.kind === "text" && texts.length > 0;
   const nRight = texts.filter(({ right }) => right).length;
   const guessed = asked?.guessed;
-  const finish = () => ask("class/end", held).then(stop, fail);
-  /** @type {(look: string, text: string, press: () => void) => any} */
+  const finish = () => ask("class/end", { ...held }).then(stop, fail);
+  /** @param {string} look @param {string} text @param {() => void} press */
   const button = (look, text, press) =>
     html`<button type="button" class=${`class-${look}`} onClick=${press}>${text}</button>`;
   return html`<section class="class-room" aria-label=${say("The class answers")}>

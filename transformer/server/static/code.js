@@ -10,13 +10,16 @@ import { isOwn, page as shown } from "../../web/store.js";
 import { snapshot } from "./link.js";
 import { OWN } from "./header.js";
 
+/** @import { CodePicture } from "./types" */
+
 // draw(): {picture, address, says} of the code, or an Error that says why there is none. close():
 // it was closed. children: shown below the address.
-/** @param {{ title: string, draw: () => Promise<any>, close: () => void, children?: any }} props */
+/** @param {{ title: string, draw: () => Promise<CodePicture>, close: () => void, children?: import("preact").ComponentChild }} props */
 export const CodeWindow = ({ title, draw, close, children }) => {
-  const box = useRef(/** @type {any} */ (null));
+  /** @type {{ current: HTMLDialogElement }} */
+  const box = useRef(null);
   const card = useRef(cardState.place);
-  const [code, setCode] = useState(/** @type {any} */ (null));
+  const [code, setCode] = useState(/** @type {CodePicture | null} */ (null));
   useLayoutEffect(() => {
     box.current.showModal();
     draw().then(setCode, ({ message }) => setCode({ says: message }));

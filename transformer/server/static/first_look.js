@@ -3,7 +3,7 @@
 
 import { signal } from "../../web/preact.js";
 
-/** @typedef {import("../../web/store.js").Mounted} Mounted */
+/** @import { Mounted, PlainValues } from "../../web/types" */
 /** @typedef {{ element: Element, moves: (place: Mounted) => void, place: Mounted | null }} Part */
 
 /** @type {Map<string, Part>} */
@@ -11,17 +11,20 @@ const parts = new Map(); // by the id of its element
 
 export const isPlaced = signal(false); // whether Gradio has laid out the page
 
-// What Gradio will give to a component's script, from the description of the page.
-/** @type {(name: string) => any} */
+// Gradio's description of the page's components.
+/** @type {() => { type: string, props: PlainValues }[]} */
+export const gradioComponents = () =>
+  /** @type {{ gradio_config?: PlainValues }} */ (globalThis).gradio_config?.components ?? [];
+// What Gradio will give to a component's script.
+/** @type {(name: string) => PlainValues} */
 const describedProps = (name) => {
-  /** @type {any[]} */
-  const components = /** @type {any} */ (window).gradio_config.components;
-  const { props } = components.find(({ props: { elem_id: id } }) => id === name);
-  return { value: props.value, ...props.props };
+  const { value, props } =
+    gradioComponents().find((each) => each.props.elem_id === name)?.props ?? {};
+  return { value, ...props };
 };
 
 // Draw them with what their modules export: {module: {mount}}.
-/** @type {(modules: Record<string, any>) => void} */
+/** @type {(modules: PlainValues) => void} */
 export const draw = (modules) => {
   const places = document.querySelectorAll("#first-look [data-part]");
   for (const element of /** @type {NodeListOf<HTMLElement>} */ (places)) {
@@ -32,7 +35,7 @@ export const draw = (modules) => {
     let moves = () => {};
     const placed = new Promise((done) => (moves = done));
     parts.set(name, { element, moves, place: null });
-    const trigger = async (/** @type {string} */ event, /** @type {any} */ value) => {
+    const trigger = async (/** @type {string} */ event, /** @type {unknown} */ value) => {
       const gradio = await placed;
       gradio.props.value = value;
       gradio.trigger(event, value);
@@ -48,11 +51,11 @@ export const place = (name, mount, given) => {
   const part = parts.get(name);
   if (!part) return mount(given);
   part.place = given;
-  if ([...parts.values()].some((one) => !one.place)) return;
-  for (const one of parts.values()) {
-    const { element } = /** @type {Mounted} */ (one.place);
-    element.firstElementChild.replaceWith(/** @type {Node} */ (one.element.firstElementChild));
-    one.moves(/** @type {Mounted} */ (one.place));
+  if ([...parts.values()].some((each) => !each.place)) return;
+  for (const { element: drawn, place: gradio, moves } of parts.values()) {
+    const { element } = /** @type {Mounted} */ (gradio);
+    element.firstElementChild?.replaceWith(/** @type {Node} */ (drawn.firstElementChild));
+    moves(/** @type {Mounted} */ (gradio));
   }
   parts.clear();
   isPlaced.value = true;

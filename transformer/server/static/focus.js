@@ -13,8 +13,12 @@ const TAKES =
   "[tabindex]:not(textarea, input, .term)";
 const TAB = "[role=tab][aria-selected=true]";
 
-/** @type {(part: Element) => any[]} */
-const controlsIn = (part) => [...part.querySelectorAll(CONTROLS)];
+/** @type {(part: Element) => HTMLElement[]} */
+const controlsIn = (part) => {
+  /** @type {NodeListOf<HTMLElement>} */
+  const controls = part.querySelectorAll(CONTROLS);
+  return [...controls];
+};
 /** @type {(part: Element | null) => boolean} */
 const isVisible = (part) =>
   Boolean(part?.isConnected && part.checkVisibility({ visibilityProperty: true }));
@@ -52,7 +56,12 @@ const nearest = (places) => {
 
 // Follows the focus on the whole page.
 export const useFocus = () => {
-  const held = useRef(/** @type {any} */ ({ control: null, places: [] }));
+  const held = useRef(
+    /** @type {{ control: HTMLElement | null, places: { part: Element, at: number }[] }} */ ({
+      control: null,
+      places: [],
+    }),
+  );
   const follow = async () => {
     if (isVisible(held.current.control)) return;
     await nextPaint(); // Gradio lays out its tabs unseen

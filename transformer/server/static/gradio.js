@@ -4,14 +4,15 @@ import { pause } from "../../web/ask.js";
 import { letPressedGo } from "../../web/pointer.js";
 import { effect } from "../../web/preact.js";
 import { shell, controls, nextPaint, page } from "../../web/store.js";
-import { shows } from "./first_look.js";
+import { gradioComponents, shows } from "./first_look.js";
 
 const SETTLED_MS = 8000; // that a page is waited for which still moves
-const LOOK_MS = 50; // between two looks at it
+const POLL_MS = 50; // of a page that moves
 
 // ---- setting them: an event of the header's, which Gradio answers by itself; see components.py ----
 
-/** @typedef {Record<string, any>} Changes values, or Gradio's updates, of controls by name */
+/** @import { PlainValues } from "../../web/types" */
+/** @typedef {PlainValues} Changes values, or Gradio's updates, of controls by name */
 /** @type {((changes: Changes) => void) | null} */
 let send = null; // once the header is on the page
 let isSetting = false; // what is to be set meanwhile waits
@@ -24,7 +25,7 @@ const sendWaiting = () => {
   send(changes);
 };
 // Called by Gradio after each change, by a visitor or a script.
-/** @type {(name: string, value: any) => void} */
+/** @type {(name: string, value: unknown) => void} */
 export const controlChanged = (name, value) => void (controls[name] = value);
 /** @type {(changes: Changes) => void} */
 export const setControls = (changes) => {
@@ -42,7 +43,7 @@ export const connectControls = (how) => {
   sendWaiting();
 };
 // What Gradio sets, in the order of its names.
-/** @type {(changes: Changes, names: string[]) => any[]} */
+/** @type {(changes: Changes, names: string[]) => unknown[]} */
 export const outputsOf = (changes, names) =>
   names.map((name) => (name in changes ? changes[name] : { __type__: "update" }));
 export const controlsSet = () => {
@@ -64,7 +65,7 @@ export const focusText = () => {
 };
 
 // What the page's boxes and settings hold, by their names in a link, without the list of models.
-/** @type {() => Record<string, any>} */
+/** @type {() => PlainValues} */
 export const typed = () =>
   Object.fromEntries(Object.entries(controls).filter(([name]) => name !== "model"));
 
@@ -91,23 +92,20 @@ const tabButtons = () => {
   const shown = document.querySelectorAll(`${TABS} [role=tab]`);
   /** @type {NodeListOf<HTMLElement>} */
   const inMenu = document.querySelectorAll(`${TABS} .overflow-dropdown button`);
-  const found = new Map([...shown].map((tab) => [String(tab.dataset.tabId), tab]));
-  /** @type {any[]} */
-  const parts = /** @type {any} */ (window).gradio_config?.components ?? [];
-  const names = parts.filter(({ type }) => type === "tabitem").map(({ props }) => props.id);
-  names
-    .filter((name) => !found.has(name))
-    .forEach((name, place) => inMenu[place] && found.set(name, inMenu[place]));
-  return found;
+  const buttons = new Map([...shown].map((tab) => [String(tab.dataset.tabId), tab]));
+  const tabs = gradioComponents().filter(({ type }) => type === "tabitem");
+  tabs
+    .map(({ props }) => props.id)
+    .filter((name) => !buttons.has(name))
+    .forEach((name, place) => inMenu[place] && buttons.set(name, inMenu[place]));
+  return buttons;
 };
 
-let wanted = ""; // the tab that was last asked for; Gradio may not have laid it out yet
-export const tabWanted = () => wanted;
 // Open a tab by its name, unless it is open; a server's answer would be the only other way. Returns
 // its button.
 /** @type {(name: string) => HTMLElement | undefined} */
 export const openTab = (name) => {
-  wanted = name;
+  page.tabWanted = name; // Gradio may not have laid it out yet
   const button = tabButtons().get(name);
   if (button?.getAttribute("aria-selected") !== "true") button?.click();
   return button;
@@ -135,7 +133,7 @@ const leadDown = async (led) => {
       led = true; // the page may still be too short to lead all the way
       reached = window.scrollY;
     }
-    await pause(LOOK_MS);
+    await pause(POLL_MS);
   }
 };
 let arrived = false;
@@ -166,6 +164,6 @@ export const uncover = async () => {
   const cover = document.querySelector("#first-look.opens");
   const until = performance.now() + SETTLED_MS;
   if (!cover || shows()) return;
-  while (page.run && !isDrawn() && performance.now() < until) await pause(LOOK_MS);
+  while (page.run && !isDrawn() && performance.now() < until) await pause(POLL_MS);
   cover.classList.replace("opens", "opened");
 };

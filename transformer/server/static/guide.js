@@ -21,13 +21,15 @@ import { declared } from "../../web/declared.js";
 import { focusText } from "./gradio.js";
 import { isOpening } from "./link.js";
 
+/** @import { FunctionComponent } from "preact" */
+
 const KEY = "solved-lessons";
 
 /** @type {() => Set<string> | null} null where nothing is kept, or can be */
 const kept = () => {
   try {
-    const found = JSON.parse(lasting?.getItem(KEY) ?? "null");
-    return Array.isArray(found) ? new Set(found.filter((one) => typeof one === "string")) : null;
+    const names = JSON.parse(lasting?.getItem(KEY) ?? "null");
+    return Array.isArray(names) ? new Set(names.filter((name) => typeof name === "string")) : null;
   } catch {
     return null;
   }
@@ -47,7 +49,7 @@ const setSolved = (lesson, step) => {
 };
 /** @type {(lesson: string) => number} */
 const solvedSteps = (lesson) =>
-  [...progress.solved].filter((one) => one.slice(0, one.lastIndexOf(".")) === lesson).length;
+  [...progress.solved].filter((name) => name.slice(0, name.lastIndexOf(".")) === lesson).length;
 
 /** @param {import("./types").LessonEntry} props */
 const Lesson = ({ name, title, about, minutes, checks }) => {
@@ -70,7 +72,8 @@ const Lesson = ({ name, title, about, minutes, checks }) => {
 /** @param {{ close: () => void }} props */
 const LessonList = ({ close }) => {
   const part = usePart();
-  const title = useRef(/** @type {any} */ (null));
+  /** @type {{ current: HTMLElement }} */
+  const title = useRef(null);
   const isOpen = cardState.isChoosing;
   const { answer } = useAnswer(part, "lessons", isOpen && {});
   useLayoutEffect(() => {
@@ -125,7 +128,7 @@ const Guide = () => {
   const name = card ? `${deck.name}.${place}` : "";
   const latest = useRef(name);
   latest.current = name;
-  const latestAnswer = useRef(/** @type {any} */ (null));
+  const latestAnswer = useRef(/** @type {object | null} */ (null));
   const state = useAnswers(name);
 
   const asked = () => ({
@@ -133,7 +136,7 @@ const Guide = () => {
     step: (place ?? 0) + 1,
     run: page.run.run,
   });
-  const grade = async (/** @type {Record<string, any>} */ answer) => {
+  const grade = async (/** @type {object} */ answer) => {
     latestAnswer.current = answer;
     const isLast = () => latest.current === name && latestAnswer.current === answer;
     try {
@@ -148,7 +151,7 @@ const Guide = () => {
   };
   const solve = trying(async () => {
     try {
-      const { state: shown, trains, number, option } = await ask("solve", asked());
+      const { state: shown, trains, number = NaN, option } = await ask("solve", asked());
       if (latest.current !== name) return;
       if (shown) goToAnswer(shown);
       if (trains) {
@@ -222,7 +225,9 @@ const Guide = () => {
   const onward = following
     ? { words: say("Next lesson ›"), go: () => goToLesson(following) }
     : lessons.length && { words: say("Lessons ›"), go: chooseLesson };
-  const [taught, setTaught] = useState(/** @type {any} */ (null)); // {Class, left} of class.js
+  const [taught, setTaught] = useState(
+    /** @type {{ Class: FunctionComponent<any>, left: string | null } | null} */ (null),
+  ); // of class.js
   const teach = (/** @type {string | null} */ left) =>
     loadLater("server/static/class.js", ({ Class }) => setTaught({ Class, left }));
   useLayoutEffect(() => {
@@ -230,7 +235,7 @@ const Guide = () => {
     if (left) teach(left);
   }, []);
   // The focus of a class that is over goes to the button that opens one.
-  const teacher = useRef(/** @type {any} */ (null));
+  const teacher = useRef(/** @type {HTMLElement | null} */ (null));
   const isTaught = Boolean(taught);
   useLayoutEffect(() => (isTaught ? () => teacher.current?.focus() : undefined), [isTaught]);
   const count = deck.cards.length;
@@ -240,7 +245,7 @@ const Guide = () => {
     ...${{ place, count, state, solve, leaf, onward, teacher }} />`;
   const step = { lesson: deck.name, step: (place ?? 0) + 1, words: deck.name ? card : null };
   const classShown =
-    () => html`<${taught.Class} left=${taught.left} ...${{ ...step, state, solve, bringPicture }}
+    () => html`<${taught?.Class} left=${taught?.left} ...${{ ...step, state, solve, bringPicture }}
     end=${() => setTaught(null)} />`;
   return html`<div class=${taught ? "taught" : ""}>${card && shown()}${taught && classShown()}<${LessonList} close=${close} /></div>`;
 };

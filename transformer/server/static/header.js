@@ -91,11 +91,11 @@ const CopyLink = ({ page }) => {
 
 // ---- the menu of languages, each by its own name ----
 
-const KEPT = "viz-language"; // as in page.html
+const STORAGE_KEY = "viz-language"; // as in page.html
 
 /** @type {(language: string) => boolean} */
 const keep = (language) => {
-  lasting?.setItem(KEPT, language);
+  lasting?.setItem(STORAGE_KEY, language);
   return lasting !== null; // without, the address says it
 };
 
@@ -114,7 +114,7 @@ const tidy = () => {
     history.replaceState(history.state, "", pathname + askedIn(search, null) + hash);
 };
 
-/** @type {(language: [value: string, name: string]) => any} */
+/** @param {[value: string, name: string]} language */
 const option = ([value, name]) =>
   html`<option value=${value} lang=${value} selected=${value === LANGUAGE}>${name}</option>`;
 
@@ -143,8 +143,9 @@ const followLine = (line) => {
 };
 
 const Projector = () => {
-  const button = useRef(/** @type {any} */ (null));
-  const [line, setLine] = useState(/** @type {any} */ (null)); // until Gradio has come
+  /** @type {{ current: HTMLElement }} */
+  const button = useRef(null);
+  const [line, setLine] = useState(/** @type {HTMLElement | null} */ (null)); // until Gradio has come
   const { projector } = look;
   useDocument(["mounted"], () => setLine(button.current.closest("#top")));
   useLayoutEffect(() => (projector && line ? followLine(line) : undefined), [projector, line]);
@@ -156,12 +157,12 @@ const Projector = () => {
 
 const MENU = "page-menu";
 
-/** @type {(event: { currentTarget: any }) => void} */
+/** @type {(event: { currentTarget: HTMLElement }) => void} */
 const begin = ({ currentTarget }) => {
   opener.current = currentTarget;
   goToTour(0);
 };
-/** @type {(event: { currentTarget: any }) => void} */
+/** @type {(event: { currentTarget: HTMLElement }) => void} */
 const chooseLesson = ({ currentTarget }) => {
   if (cardState.place !== null) endTour();
   opener.current = cardState.isChoosing ? null : currentTarget;
@@ -170,9 +171,12 @@ const chooseLesson = ({ currentTarget }) => {
 
 /** @param {{ languages: [string, string][], space: string | null }} props */
 const Menu = ({ languages, space }) => {
-  const menu = useRef(/** @type {any} */ (null));
+  /** @type {{ current: HTMLElement }} */
+  const menu = useRef(null);
   const page = () => pageAddress(space);
-  const [Code, setCode] = useState(/** @type {any} */ (null));
+  const [Code, setCode] = useState(
+    /** @type {import("preact").FunctionComponent<any> | null} */ (null),
+  );
   const show = () => loadLater("server/static/code.js", ({ PageCode }) => setCode(() => PageCode));
   // It goes as any menu does, and the page keeps what is chosen on it.
   const press = (/** @type {KeyboardEvent} */ event) => {
@@ -191,7 +195,7 @@ const Menu = ({ languages, space }) => {
   </div>`;
 };
 
-/** @param {{ props: { languages: [string, string][], space: string | null }, submit: (value: any) => void }} props */
+/** @param {{ props: { languages: [string, string][], space: string | null }, submit: (value: unknown) => void }} props */
 const Header = ({ props, submit }) => {
   const { languages, space } = props;
   useLayoutEffect(() => connectControls(submit), []);

@@ -25,16 +25,9 @@ import { languagesIn, press, settings as settingsNow, showBatch, showText } from
 
 const PAUSE_MS = 300;
 const HUB = "https://huggingface.co"; // embeds a Space in a page
-/** @typedef {Record<string, string>} State the page as one plain object of texts */
-/**
- * @typedef {object} Wanted
- * @property {State | null} [state] by default the address's; null if unreadable
- * @property {Record<string, any>} [kept] what is to be in boxes and settings in the end
- * @property {any} [facts] of its run, where this visit has shown it
- * @property {boolean} [isChosen] another model was chosen: the visitor's own texts and settings stay
- * @property {string} [tab] the one that stays open
- * @property {boolean} [isStep] whether the history gets a step for it
- */
+/** @import { Opening, PlainValues, Run, State } from "../../web/types" */
+/** @import { ControlUpdate, ExamplePage, PressLine } from "./types" */
+
 // While a state is being opened the address stays.
 export const isOpening = () => page.opening !== null;
 
@@ -59,7 +52,7 @@ export const linkText = () => queryOf(snapshot());
 // Show a state. The server makes its run and batch where others are shown now. facts: those of a run
 // of this visit that is the wanted one; it is shown at once where no setting has to change with it. isHere:
 // whether the address leads there already.
-/** @type {(state: State, facts?: any, isHere?: boolean) => void} */
+/** @type {(state: State, facts?: Run | null, isHere?: boolean) => void} */
 export const apply = (state, facts = null, isHere = false) => {
   if (facts && isOfBatch(state) && sameSettings(state, linkOf(page.run))) {
     setControls({ text: facts.text });
@@ -104,7 +97,7 @@ const STORED = say("A stored example, read by this model.");
 
 // Gives the fields that the state has for the views; null where it could not be opened as it is, or another
 // state is wanted by now. A part that fails is reported, and the rest is shown.
-/** @type {(wanted: Wanted) => Promise<State | null | void>} */
+/** @type {(wanted: Opening) => Promise<State | null | void>} */
 const openState = async (wanted) => {
   const { kept = {}, facts, isChosen, tab, isStep } = wanted;
   const isWanted = () => page.opening === wanted;
@@ -115,33 +108,35 @@ const openState = async (wanted) => {
   if (address === null) return report([TOO_LONG]);
   if (isStep) put(address, true); // before it is shown: Back returns here at any time
   const parts = partsOf(state);
-  /** @type {any} */
-  let example = null;
-  /** @type {Record<string, any>} */
+  /** @type {ExamplePage | undefined} */
+  let example;
+  /** @type {PlainValues} */
   const boxes = { text: controls.text, lines: controls.lines };
   const which = { model: parts.request.model ?? null, typed: isChosen ? boxes : {} };
-  const take = (/** @type {any} */ line) => (example = line.example ?? example);
-  if (!(await press("examples", which, take)) || !isWanted()) return null;
-  const problems = [...parts.problems, ...example.problems];
-  const { model } = example.first;
-  const { lines = parts.lines, text = parts.request.text ?? example.first.text } = example.own;
-  const asked = { ...parts.request, model, text };
-  const request = requestFor(asked, example, isChosen, problems);
+  const take = (/** @type {PressLine} */ line) => (example = line.example ?? example);
+  const isThere = await press("examples", which, take);
+  if (!isThere || !example || !isWanted()) return null;
+  const stored = /** @type {ExamplePage} */ (example);
+  const problems = [...parts.problems, ...stored.problems];
+  const { model } = stored.first;
+  const { lines = parts.lines, text = parts.request.text ?? stored.first.text } = stored.own;
+  const named = { ...parts.request, model, text };
+  const request = requestFor(named, stored, isChosen, problems);
   const typed = Object.entries(controls).filter(
     ([name, now]) => name in boxes && now !== boxes[name],
   );
-  const shown = { ...request, lines: lines ?? example.first.lines, ...kept };
-  furnish(example, { ...shown, ...Object.fromEntries(typed) }); // what was typed meanwhile stays
+  const shown = { ...request, lines: lines ?? stored.first.lines, ...kept };
+  furnish(stored, { ...shown, ...Object.fromEntries(typed) }); // what was typed meanwhile stays
 
   let isRefused = false;
   // Whether it was tried: what the server refuses is reported, and the stored one shown instead.
   /** @type {(name: string, data: object, showStored: () => void) => Promise<boolean>} */
-  const made = async (name, data, showStored) => {
-    /** @type {any} */
-    let last = null;
+  const isTried = async (name, data, showStored) => {
+    /** @type {PressLine} */
+    let last = {};
     const isComplete = await press(name, data, (line) => (last = line));
     if (!isComplete || !isWanted()) return false;
-    if (last.status.kind === "error") {
+    if (last.status?.kind === "error") {
       problems.push(last.status.text);
       if (isChosen) problems.push(STORED);
       isRefused = true;
@@ -149,38 +144,38 @@ const openState = async (wanted) => {
     }
     return true;
   };
-  const showStoredBatch = () => showBatch(example.batch);
-  const showStoredRun = () => showText(example.run);
+  const showStoredBatch = () => showBatch(stored.batch);
+  const showStoredRun = () => showText(stored.run);
   if (lines === undefined) showStoredBatch();
   else {
     const batch = { model, lines, bare: parts.bare, ...languagesIn(request) };
-    if (!(await made("batches", batch, showStoredBatch))) return null;
+    if (!(await isTried("batches", batch, showStoredBatch))) return null;
   }
-  const asksForRun = example.own.text || Object.keys(parts.request).some((one) => one !== "model");
+  const asksForRun = stored.own.text || Object.keys(parts.request).some((name) => name !== "model");
   if (facts) {
     showText(facts);
     showStatus({ kind: "done", text: say("Shown again.") });
-  } else if (!asksForRun || isStored(asked, example.run)) {
+  } else if (!asksForRun || isStored(named, stored.run)) {
     showStoredRun();
     showStatus({ kind: "done", text: STORED });
-  } else if (!(await made("runs", request, showStoredRun))) return null;
+  } else if (!(await isTried("runs", request, showStoredRun))) return null;
   report([...problems, ...showFields(tab === undefined ? parts.views : { ...parts.views, tab })]);
   return isRefused ? null : parts.views;
 };
 // Whether the model's example is what is asked for.
-/** @type {(asked: Record<string, any>, run: any) => boolean} */
-const isStored = (asked, { request }) =>
-  request.method ? sameRequest(textsOf(asked), textsOf(request)) : asked.text === request.text; // nothing was generated
-/** @type {(words: any) => any[] | undefined} */
-const choicesOf = (words) => words?.choices?.map((/** @type {any[]} */ [, value]) => value);
+/** @type {(named: PlainValues, run: { request: PlainValues }) => boolean} */
+const isStored = (named, { request }) =>
+  request.method ? sameRequest(textsOf(named), textsOf(request)) : named.text === request.text; // nothing was generated
+/** @type {(words: ControlUpdate | undefined) => string[] | undefined} */
+const choicesOf = (words) => words?.choices?.map(([, value]) => value);
 // A request with all settings: those that it names, else those that are set; a problem is added to those.
-/** @type {(named: Record<string, any>, example: any, isChosen: boolean | undefined, problems: string[]) => Record<string, any>} */
+/** @type {(named: PlainValues, example: ExamplePage, isChosen: boolean | undefined, problems: string[]) => PlainValues} */
 const requestFor = (named, { controls: words, first: usual, ...example }, isChosen, problems) => {
   const now = settingsNow();
   if (isChosen && example.lengths.includes(now.length)) now.length = usual.length; // it was left alone
-  /** @type {Record<string, any>} */
+  /** @type {PlainValues} */
   const request = { ...now, ...named };
-  for (const name of declared.settings.filter((one) => one in words)) {
+  for (const name of declared.settings.filter((setting) => setting in words)) {
     request[name] = usual[name];
     try {
       if (name in named) request[name] = oneOf(name, named[name], choicesOf(words[name]) ?? []);
@@ -193,8 +188,9 @@ const requestFor = (named, { controls: words, first: usual, ...example }, isChos
   return request;
 };
 // Set Gradio's controls: their words are the model's, and so is a value where it does not offer the wanted one.
-/** @type {(example: any, values: Record<string, any>) => void} */
+/** @type {(example: ExamplePage, values: PlainValues) => void} */
 const furnish = ({ controls: words, first: usual }, values) => {
+  /** @type {PlainValues} */
   const changes = { ...words };
   for (const [name, wanted] of Object.entries(values)) {
     const value = choicesOf(words[name])?.includes(wanted) === false ? usual[name] : wanted;
@@ -205,7 +201,7 @@ const furnish = ({ controls: words, first: usual }, values) => {
 
 // Of several requests at once (Back, pressed twice) only the last counts. What could not be opened is
 // reported, and the address keeps it until something is chosen.
-/** @type {(wanted: Wanted) => Promise<void>} */
+/** @type {(wanted: Opening) => Promise<void>} */
 const open = async (wanted) => {
   page.opening = wanted;
   entry = latest = null;
@@ -272,7 +268,7 @@ window.onhashchange = async () => {
 };
 
 // Open the address that the page is loaded at. kept: what the boxes and settings of the page before held.
-/** @type {(kept: Record<string, any>) => void} */
+/** @type {(kept: PlainValues) => void} */
 export const reopen = (kept) => void open({ kept, ...(linkHere() === "" && { tab: fields.tab }) });
 // Loaded again, the list of models has those of the visit.
 if (linkHere() !== "" || isReloaded) reopen({});

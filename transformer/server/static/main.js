@@ -3,13 +3,14 @@
 
 import { isOpening, reopen } from "./link.js";
 import "../../web/runs.js";
-import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
+import { effect, signal, untracked, html, useRef, useState, render } from "../../web/preact.js";
 import "../../web/selection.js";
 import {
   SESSION,
   VISIT,
   answerFrom,
   hasServer,
+  isReload,
   session,
   storage,
   whenIdle,
@@ -17,8 +18,8 @@ import {
 import { declared } from "../../web/declared.js";
 import { controls, page, setQuery, emit, showWaiting } from "../../web/store.js";
 import { bindField, fields, setFields } from "../../web/fields.js";
-import { openTab, tabWanted, typed } from "./gradio.js";
-import { BACK, isConnectionLost } from "./presses.js";
+import { openTab, typed } from "./gradio.js";
+import { BACK } from "./presses.js";
 import { followPointer } from "../../web/pointer.js";
 import { asksForServer, isEmbedded, withoutEmbed } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
@@ -29,18 +30,19 @@ import { isPlaced } from "./first_look.js";
 import { useFocus } from "./focus.js";
 import { TermTip } from "./terms.js";
 
+/** @import { Question } from "../../web/types" */
+
 followPointer();
 
 // ---- what outlives the page: the session, and what was typed or set and not yet run ----
 
-const KEPT = "viz-kept"; // in sessionStorage, from an unfinished text until the page is back
-let isMoving = false; // to another address, in the same visit
+const UNFINISHED = "viz-kept"; // in sessionStorage, from an unfinished text until the page is back
 
 const isUnfinished = () => page.run && controls.text !== page.run.text;
 window.onpagehide = () => {
-  const lost = isConnectionLost();
+  const { isLost: lost, isMoving } = page;
   if (lost || isMoving || isUnfinished())
-    storage?.setItem(KEPT, JSON.stringify({ typed: typed(), lost }));
+    storage?.setItem(UNFINISHED, JSON.stringify({ typed: typed(), lost }));
   storage?.setItem(VISIT, session);
   if (!lost && !isMoving && hasServer()) {
     const headers = { [SESSION]: session };
@@ -51,16 +53,15 @@ window.onpagehide = () => {
 // Open another address in the same visit, with the contents of the boxes.
 /** @type {(address: string) => void} */
 export const moveTo = (address) => {
-  isMoving = true;
+  page.isMoving = true;
   history.replaceState(history.state, "", window.location.pathname + address);
   window.location.reload();
 };
 
-const kept = JSON.parse(storage?.getItem(KEPT) ?? "null");
-storage?.removeItem(KEPT);
-const [opened] = /** @type {any[]} */ (performance.getEntriesByType("navigation"));
-if (kept && (kept.lost || opened?.type === "reload")) reopen(kept.typed);
-if (kept?.lost) {
+const unfinished = JSON.parse(storage?.getItem(UNFINISHED) ?? "null");
+storage?.removeItem(UNFINISHED);
+if (unfinished && (unfinished.lost || isReload())) reopen(unfinished.typed);
+if (unfinished?.lost) {
   const stop = effect(() => {
     if (isOpening() || !page.run) return;
     queueMicrotask(() => stop());
@@ -74,7 +75,7 @@ const firstAnswers = document.getElementById("first-answers")?.textContent ?? "[
 const stored = storedAnswers(JSON.parse(firstAnswers, (_, value) => arrayOr(value)));
 answerFrom(
   Object.fromEntries(
-    stored.names.map((name) => [name, (/** @type {any} */ data) => stored.answer(name, data)]),
+    stored.names.map((name) => [name, (/** @type {Question} */ data) => stored.answer(name, data)]),
   ),
   (name, data) => stored.answer(name, data) !== undefined,
 );
@@ -104,29 +105,24 @@ const stopWaiting = effect(() => {
 // ---- another model, or another run ----
 
 // Another model's own example is shown as its opening says; so is the first one of the visit.
-/** @type {string | null} */
-let model = null;
-/** @type {any} */
-let before = null;
 effect(() => {
   const { run } = page;
-  if (!run || run === before) return;
+  if (!run) return;
   untracked(() => {
+    const { before } = page;
     if (before) fields.cell = ""; // a place in the run that was shown
-    if (run.model !== model) setFields(run.opening);
+    if (run.model !== before?.run.model) setFields(run.opening);
   });
-  [before, model] = [run, run.model];
 });
 
 // ---- the open tab ----
 
-let hasTabs = false;
 // Gradio shows a tab: by itself as the page opens, later because a visitor opens it; see server/page.py.
 /** @type {(name: string) => void} */
 export const tabShown = (name) => {
-  if (hasTabs) fields.tab = name;
-  else openTab(tabWanted());
-  hasTabs = true;
+  if (page.hasTabs) fields.tab = name;
+  else openTab(page.tabWanted);
+  page.hasTabs = true;
 };
 effect(() => void openTab(fields.tab));
 
@@ -170,16 +166,15 @@ const EmbedLine = () => {
 // ---- overlays ----
 
 // Escape closes overlays; only where there is none, it clears the selection.
-const OVER = "dialog[open], :popover-open, .term-tip:not([hidden]), input[aria-expanded=true]";
-let isOver = false;
-const look = () => (isOver = document.querySelector(OVER) !== null);
-const letGo = (/** @type {KeyboardEvent} */ { key }) => {
-  if (key !== "Escape" || isOver) return;
-  emit("escape");
-  setQuery(null);
-};
-// The keys of overlays.
+const OVERLAYS = "dialog[open], :popover-open, .term-tip:not([hidden]), input[aria-expanded=true]";
 const Over = () => {
+  const isOver = useRef(false);
+  const look = () => (isOver.current = document.querySelector(OVERLAYS) !== null);
+  const letGo = (/** @type {KeyboardEvent} */ { key }) => {
+    if (key !== "Escape" || isOver.current) return;
+    emit("escape");
+    setQuery(null);
+  };
   useDocument(["keydown"], look, true); // before anything is closed
   useDocument(["keydown"], letGo);
   useFocus();

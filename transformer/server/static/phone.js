@@ -5,8 +5,8 @@ import { numberOf, numeral, say, sayWith } from "../../web/messages.js";
 import { html, render, useLayoutEffect, useState } from "../../web/preact.js";
 import { Marked, Token } from "../../web/text.js";
 
-const KEPT = "viz-phone"; // in localStorage, "CODE.SECRET": opened again, it is the same phone
-const OVER = 404;
+const STORAGE_KEY = "viz-phone"; // in localStorage, "CODE.SECRET": opened again, it is the same phone
+const CLASS_OVER = 404; // the status of an answer
 const MAX_TEXT = 300; // as in server/classes.py
 const AGAIN_MS = 5000; // before a phone asks again that was refused, or could not wait for news
 const HELD_MS = 1000; // an answer in less time was not waited for
@@ -17,14 +17,15 @@ const code = place.dataset.code ?? "";
 
 /** @type {() => string} */
 const phoneOf = () => {
-  const kept = lasting?.getItem(KEPT) ?? "";
+  const kept = lasting?.getItem(STORAGE_KEY) ?? "";
   if (kept.startsWith(`${code}.`)) return kept.slice(code.length + 1);
   const phone = drawnName();
-  lasting?.setItem(KEPT, `${code}.${phone}`);
+  lasting?.setItem(STORAGE_KEY, `${code}.${phone}`);
   return phone;
 };
 const phone = phoneOf();
 // What is shown as long as nothing is asked.
+/** @type {import("./types").NothingAsked} */
 const WAITING = {
   name: "",
   says: say("Look at the screen: the next question comes here by itself."),
@@ -33,6 +34,7 @@ const WAITING = {
 // What is asked, once it is another than what was seen; null for a phone that slept meanwhile.
 /**
  * @typedef {import("./types").PhonePoll} PhonePoll
+ * @typedef {PhonePoll | import("./types").NothingAsked} Shown
  * @typedef {import("./types").SendAnswer} SendAnswer
  * @typedef {import("./types").SayProblem} SayProblem
  * @typedef {(text: string) => Promise<void>} TryText
@@ -55,7 +57,7 @@ const nextAsked = async (seen) => {
 };
 
 // Ask over and over what is asked, until the class is over.
-/** @type {(take: (asked: any) => void, tell: SayProblem) => Promise<void>} */
+/** @type {(take: (poll: Shown) => void, tell: SayProblem) => Promise<void>} */
 const follow = async (take, tell) => {
   for (let seen = 0; ;) {
     const began = performance.now();
@@ -70,8 +72,8 @@ const follow = async (take, tell) => {
       if (asked.rev === seen && performance.now() - began < HELD_MS) await pause(AGAIN_MS);
       seen = asked.rev;
     } catch (error) {
-      if (error.status === OVER) {
-        lasting?.removeItem(KEPT);
+      if (error.status === CLASS_OVER) {
+        lasting?.removeItem(STORAGE_KEY);
         tell("");
         return take({ name: "", says: error.message });
       }
@@ -129,7 +131,7 @@ const TextForm = ({ asked: { name, text, over }, tryText }) => {
 };
 
 // What is said of the answer.
-/** @type {(asked: PhonePoll) => any} */
+/** @param {PhonePoll} asked */
 const said = ({ kind, over, answer, right, best, says }) => {
   if (!kind && !over) return WAITING.says;
   if (kind === "text") {
@@ -158,15 +160,14 @@ const Question = ({ asked, send, tell, tryText }) => {
 };
 
 const Phone = () => {
-  const [asked, setAsked] = useState(/** @type {any} */ (WAITING));
+  const [asked, setAsked] = useState(/** @type {Shown} */ (WAITING));
   const [problem, tell] = useState("");
   // The answer to a request may come after that to a later one: an older question is not shown again.
-  /** @type {(next: any) => void} */
-  const take = (next) =>
-    setAsked((/** @type {any} */ shown) => (next.rev < shown.rev ? shown : next));
+  /** @type {(next: Shown) => void} */
+  const take = (next) => setAsked((shown) => (Number(next.rev) < Number(shown.rev) ? shown : next));
   useLayoutEffect(() => void follow(take, tell), []);
   const send = async (/** @type {number} */ answer) => {
-    setAsked({ ...asked, answer });
+    setAsked(/** @type {PhonePoll} */ ({ ...asked, answer }));
     try {
       take(await ask("class/answer", { code, phone, name: asked.name, answer }));
       tell("");

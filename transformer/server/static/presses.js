@@ -20,7 +20,8 @@ import {
 } from "../../web/store.js";
 import { setControls, setStop, uncover } from "./gradio.js";
 
-/** @typedef {Record<string, any>} Line one of an answer */
+/** @import { BatchFacts, PlainValues, RunFacts, TextFacts } from "../../web/types" */
+/** @import { PressLine as Line } from "./types" */
 
 // ---- the connection ----
 
@@ -33,9 +34,7 @@ const SILENT = say(
   "The server has not answered for a while. It may be busy: your text stays here.",
 );
 const SILENT_MS = 25_000; // it sends an empty line every 10 s
-const LOOK_MS = 500;
-let isLost = false;
-export const isConnectionLost = () => isLost;
+const POLL_MS = 500; // until the server is back
 
 /** @type {<T>(coming: Promise<T>) => Promise<T>} */
 const heard = (coming) => {
@@ -48,14 +47,14 @@ const heard = (coming) => {
 
 // Until the server answers again; the page of another version of the server is loaded anew.
 const waitForServer = async () => {
-  isLost = true;
+  page.isLost = true;
   for (;;) {
-    await pause(LOOK_MS);
+    await pause(POLL_MS);
     const answer = await fetch("ready").catch(() => null);
     const { status, version } = (await answer?.json().catch(() => null)) ?? {};
     if (status !== "ok") continue;
     if (!import.meta.url.includes(version)) return window.location.reload();
-    isLost = false;
+    page.isLost = false;
     if (page.status.text === LOST) showWaiting(BACK); // unless another press has been answered meanwhile
     return undefined;
   }
@@ -82,7 +81,7 @@ async function* linesOf(body) {
 const LONG_MS = 1500; // that a text is written before it is seen on a page that opens
 
 // The text as far as it is written, which can be stopped; null for none.
-/** @type {(facts: any) => void} */
+/** @type {(facts: TextFacts | null) => void} */
 const setWriting = (facts) => {
   const interactive = facts !== null;
   if (interactive !== (page.writing !== null)) setStop(interactive);
@@ -90,15 +89,15 @@ const setWriting = (facts) => {
 };
 
 // Show a finished run, or a text as far as it is written.
-/** @type {(facts: any) => void} */
+/** @type {(facts: RunFacts | TextFacts) => void} */
 export const showText = (facts) => {
   const isDone = facts.state === "done";
   if (!isDone && !page.writing) setTimeout(uncover, LONG_MS);
-  setWriting(isDone ? null : facts);
-  if (isDone && facts.run !== page.run?.run) setRun(facts);
+  setWriting(isDone ? null : /** @type {TextFacts} */ (facts));
+  if (isDone && facts.run !== page.run?.run) setRun(/** @type {RunFacts} */ (facts));
 };
 
-/** @type {(batch: any) => void} */
+/** @type {(batch: BatchFacts) => void} */
 export const showBatch = (batch) => {
   if (batch.batch === page.batch?.batch) return;
   resetFields("masks");
@@ -135,11 +134,11 @@ const read = async (lines, take) => {
   return !last || last.running || last.before ? LOST : "";
 };
 
-/** @type {(name: string, data: object, signal: AbortSignal, take: (line: Line) => void) => Promise<string>} */
+/** @type {(name: string, data: PlainValues, signal: AbortSignal, take: (line: Line) => void) => Promise<string>} */
 const problemOf = async (name, data, signal, take) => {
   const here = answeredHere(name, data);
   if (here) {
-    const isFailed = (/** @type {any} */ error) => error.isFault && hasServer();
+    const isFailed = (/** @type {{ isFault?: boolean }} */ error) => error.isFault && hasServer();
     const problem = await read(here(data, signal), take).catch((error) =>
       isFailed(error) ? null : error.message,
     );
@@ -147,7 +146,9 @@ const problemOf = async (name, data, signal, take) => {
   }
   const answer = await heard(post(name, data, { signal })).catch(() => null);
   if (!answer) return LOST;
-  return answer.ok ? read(linesOf(/** @type {any} */ (answer.body)), take) : refusal(answer);
+  return answer.ok
+    ? read(linesOf(/** @type {ReadableStream<Uint8Array>} */ (answer.body)), take)
+    : refusal(answer);
 };
 
 // Ask the server; take(line) is given each line once it is shown. Returns whether the answer was complete.
@@ -172,7 +173,7 @@ export const press = async (name, data, take = () => {}) => {
 
 // ---- what Gradio's buttons call, see server/components.py ----
 
-/** @type {() => Record<string, any>} */
+/** @type {() => PlainValues} */
 export const settings = () =>
   Object.fromEntries(declared.settings.map((name) => [name, controls[name]]));
 
@@ -191,19 +192,19 @@ const isShown = () =>
     });
   });
 
-// Write on; `given`: what is altered in the shown run. text: another than the box has.
-/** @type {(given?: Record<string, any>, text?: string) => Promise<void>} */
-export const generate = async (given, text) => {
-  if (given) page.opening = null;
+// Write on; changes: what is altered in the shown run. text: another than the box has.
+/** @type {(changes?: PlainValues, text?: string) => Promise<void>} */
+export const generate = async (changes, text) => {
+  if (changes) page.opening = null;
   else if (!(await isShown())) return;
   if (text !== undefined && text !== controls.text) setControls({ text });
   const request = { model: controls.model, text: controls.text, ...settings() };
-  press("runs", { ...request, ...(given ?? altered()) });
+  press("runs", { ...request, ...(changes ?? altered()) });
 };
 shell.generate = generate;
 
 // A translator's languages, of those that are set.
-/** @type {(values: Record<string, any>) => Record<string, any>} */
+/** @type {(values: PlainValues) => { source_language: string | null, target_language: string | null }} */
 export const languagesIn = ({ source_language, target_language }) => ({
   source_language: source_language ?? null,
   target_language: target_language ?? null,

@@ -13,16 +13,19 @@ import { alter, interventions } from "../../web/runs.js";
 import { focusText, openTab, setControls } from "./gradio.js";
 import { generate } from "./presses.js";
 
+/** @import { BatchFacts, Change, Hypothesis, RunFacts } from "../../web/types" */
+/** @import { Examined } from "./types" */
+
 // ---- the visitor's text: Gradio's box opens in place ----
 
-const NEARLY = 0.9; // of the characters that a text may have
+const COUNTED_SHARE = 0.9; // of the characters that a text may have
 
 // The text's characters out of those that it may have, once few are left.
 /** @param {{ most: number }} props */
 const CharacterCount = ({ most }) => {
   const count = Array.from(controls.text ?? "").length; // as Python counts
   return html`<span class="characters" role="status" data-over=${count > most}>${
-    count > NEARLY * most &&
+    count > COUNTED_SHARE * most &&
     say("{count} of {most} characters", { count: wholeText(count), most: wholeText(most) })
   }</span>`;
 };
@@ -30,7 +33,8 @@ const CharacterCount = ({ most }) => {
 /** @param {{ props: { max_characters: number } }} props */
 const OwnText = ({ props }) => {
   const [isOpen, setOpen] = useState(false);
-  const button = useRef(/** @type {any} */ (null));
+  /** @type {{ current: HTMLElement }} */
+  const button = useRef(null);
   useLayoutEffect(() => {
     document.body.classList.toggle("writing", isOpen);
     page.typing = isOpen;
@@ -49,7 +53,7 @@ const OwnText = ({ props }) => {
 
 // ---- the text ----
 
-/** @param {{ props: any }} props */
+/** @param {{ props: { value: RunFacts, batch: BatchFacts } }} props */
 const Tokens = ({ props }) => {
   useLayoutEffect(() => {
     if (!page.run) setRun(props.value);
@@ -100,23 +104,23 @@ const Seed = () => {
 
 // ---- the n-best list ----
 
-/** @type {(value: number) => any} */
+/** @param {number} value */
 const score = (value) => html`<td class="value">${numeral(value.toFixed(3))}</td>`;
-/** @type {(hypothesis: { text: string, score: number, normalised: number, ended: boolean }) => any} */
+/** @param {Hypothesis} hypothesis */
 const row = ({ text, score: total, normalised, ended }) => html`<tr>
   <td><bdi>${text}</bdi>${!ended && html`<small> ${say("(cut at the length)")}</small>`}</td>
   ${score(total)}${score(normalised)}
 </tr>`;
 
 const Hypotheses = () => {
-  const found = page.run?.hypotheses ?? [];
+  const hypotheses = page.run?.hypotheses ?? [];
   const names = [say("text"), say("score"), say("per length")];
-  return html`<section class="hypotheses" hidden=${!found.length} data-run=${page.run?.run}>
+  return html`<section class="hypotheses" hidden=${!hypotheses.length} data-run=${page.run?.run}>
     <div class="next-head"><h2>${say("The search's best texts")}</h2>
       <button type="button" class="to-tab" onClick=${() => openTab("prediction")}>${say("Prediction")}</button></div>
     <table>
       <thead><tr>${names.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
-      <tbody>${found.map(row)}</tbody>
+      <tbody>${hypotheses.map(row)}</tbody>
     </table>
     <p class="hint">${say("Score: the sum of the tokens' log-probabilities. The texts are ranked by score ÷ length to the power of the length penalty. The pictures are of the first one; Prediction shows the tree of all.")}</p>
   </section>`;
@@ -125,14 +129,14 @@ const Hypotheses = () => {
 // ---- how it went: progress and results quietly, mistakes as an alert ----
 
 const STORED = say("A stored example, read by this model.");
-const END = 2; // tokens before the chosen one that its question quotes
+const QUOTED_TOKENS = 2; // tokens before the chosen one that its question quotes
 
 // The question that the first tab answers about a stored example; null for what predicts no next token.
 const question = () => {
   const { stack, labels } = page.run ?? {};
   if (stack !== "decoder" || fields.tab !== "journey") return null;
   const place = page.query?.stack === stack ? page.query.index : labels.length - 1;
-  const end = inText(labels.slice(Math.max(0, place - END), place + 1)).trim();
+  const end = inText(labels.slice(Math.max(0, place - QUOTED_TOKENS), place + 1)).trim();
   const next = inText(labels.slice(place + 1, place + 2)).trim();
   const [quoted, follows] = [end, next].map((text) => html`<bdi>${text}</bdi>`);
   return next
@@ -140,7 +144,7 @@ const question = () => {
     : sayWith("What will the network write after “{end}”, and why?", { end: quoted });
 };
 
-/** @param {{ props: any }} props */
+/** @param {{ props: { value: { kind: string, text: string } } }} props */
 const Status = ({ props }) => {
   useLayoutEffect(() => void (page.status.rev || showStatus(props.value)), []);
   const { kind, text, rev } = page.status;
@@ -158,22 +162,22 @@ const Status = ({ props }) => {
 const NARROW_PX = 700;
 // Tokens shown of the common beginning, and from the first difference on.
 const shared = () => (window.innerWidth < NARROW_PX ? 2 : 6);
-const DIFFERENT = 24;
+const DIFFERENT_TOKENS = 24;
 
 // What is altered, {says, others}: in words, and all that stays where it is taken back.
-/** @type {(run: import("../../web/types").Run) => { says: string, others: any[] }[]} */
+/** @type {(run: import("../../web/types").Run) => { says: string, others: Change[] }[]} */
 const changesOf = ({ interventions: all, forced_tokens: forced, n_prompt: start, labels }) => {
   const plain = interventions();
-  const made = all.map(({ says }, place) => ({
+  const changes = all.map(({ says }, place) => ({
     says,
     others: plain.filter((_, at) => at !== place),
   }));
   const place = start + forced.length - 1;
   const token = say("token {place} is “{token}”", { place, token: labels[place] });
-  return forced.length ? [...made, { says: token, others: plain }] : made;
+  return forced.length ? [...changes, { says: token, others: plain }] : changes;
 };
-/** @param {{ says: string, others: any[] }} props */
-const Change = ({ says, others }) => html`<li><bdi>${says}</bdi>
+/** @param {{ says: string, others: Change[] }} props */
+const ChangeLine = ({ says, others }) => html`<li><bdi>${says}</bdi>
   <button type="button" aria-label=${say("Take back: {change}", { change: says })}
     onClick=${() => alter(others)}>×</button>
 </li>`;
@@ -184,7 +188,7 @@ const Line = ({ of, word, labels, both: { same, n_prompt: from } }) => {
   const changed = wordStart(labels, same);
   const start = Math.min(changed, Math.max(from, wordStart(labels, same - shared())));
   const alike = inText(labels.slice(start, changed));
-  const differs = inText(labels.slice(changed, same + DIFFERENT)).trimEnd();
+  const differs = inText(labels.slice(changed, same + DIFFERENT_TOKENS)).trimEnd();
   const gap = alike && differs.startsWith(" ") ? " " : "";
   return html`<p class="altered-text"><span class="which">${word}</span>${" "}
     <bdi data-text=${of} translate=${false}>${start > from && "… "}${alike}${gap}${
@@ -193,15 +197,14 @@ const Line = ({ of, word, labels, both: { same, n_prompt: from } }) => {
   </p>`;
 };
 
-/** @type {(both: { equal: boolean }, examined: any) => string} */
+/** @type {(both: { equal: boolean }, examined: Examined | null | false) => string} */
 const effectInWords = ({ equal }, examined) =>
   [
     equal && say("It changes no token of this text."),
     examined &&
-      say(
-        "Held-out questions answered right: {intact} of {asked} before, {altered} after.",
-        examined,
-      ),
+      say("Held-out questions answered right: {intact} of {asked} before, {altered} after.", {
+        ...examined,
+      }),
   ]
     .filter(Boolean)
     .join(" ");
@@ -221,7 +224,7 @@ const Altered = () => {
   return html`<section class="altered" aria-label=${say("What is altered")} hidden=${!changes.length}
     ...${part.attributes({ ...facts, ...grades })}>
     <div class="altered-head">
-      <ul aria-label=${say("What is altered")}>${changes.map((one) => html`<${Change} says=${one.says} others=${one.others} />`)}</ul>
+      <ul aria-label=${say("What is altered")}>${changes.map(({ says, others }) => html`<${ChangeLine} says=${says} others=${others} />`)}</ul>
       <button type="button" class="intact" onClick=${() => alter([])}>${say("Reset")}</button>
     </div>
     <div class="altered-texts" role="status">

@@ -138,7 +138,7 @@ const caretAt = (x, y) => {
   const range = document.caretRangeFromPoint?.(x, y);
   return range ? [range.startContainer, range.startOffset] : [null, 0];
 };
-/** @typedef {{ term: string, box: DOMRect, on?: any }} Tip a term at a place; on: the element that it describes */
+/** @typedef {{ term: string, box: DOMRect, on?: HTMLElement }} Tip a term at a place; on: the element that it describes */
 /** @type {(box: DOMRect, pointer: PointerEvent) => boolean} */
 const holds = ({ left, right, top, bottom }, { clientX: x, clientY: y }) =>
   x >= left && x <= right && y >= top - GAP_PX && y <= bottom + GAP_PX;
@@ -156,7 +156,7 @@ const termAt = (event, but) => {
   return box ? { term: found.term, box } : null;
 };
 // A marked term, or a field by its label, {term, box, on}.
-/** @type {(event: { target: any }) => Tip | null} */
+/** @type {(event: { target: HTMLElement }) => Tip | null} */
 const termOn = ({ target }) => {
   const field = target.matches("input, select") ? target.closest("label") : null;
   const named = target.matches(".term") ? target : field;
@@ -168,9 +168,10 @@ const termOn = ({ target }) => {
 
 // Marks the terms of each part of the page as it comes, and tells what they mean.
 export const TermTip = () => {
-  const tip = useRef(/** @type {any} */ (null));
+  /** @type {{ current: HTMLElement }} */
+  const tip = useRef(null);
   const timer = useRef(0);
-  const pressed = useRef(/** @type {any} */ (null)); // a control, which no tip covers until it is left
+  const pressed = useRef(/** @type {Element | null} */ (null)); // a control, which no tip covers until it is left
   const [shown, setShown] = useState(/** @type {Tip | null} */ (null));
   const show = (/** @type {Tip | null} */ found) => {
     clearTimeout(timer.current);
@@ -221,7 +222,7 @@ export const TermTip = () => {
 const { compare } = new Intl.Collator(LANGUAGE);
 const entries = Object.values(glossary);
 entries.sort(({ words: [a] }, { words: [b] }) => compare(a, b));
-/** @type {(term: { words: string[], says: string }) => any} */
+/** @param {{ words: string[], says: string }} term */
 const entry = ({ words, says }) => html`<div><dt>${words[0]}</dt><dd>${says}</dd></div>`;
 
 const Glossary = () => html`<details class="glossary">

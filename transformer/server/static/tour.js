@@ -9,13 +9,13 @@ import { bindField, STAYS, staying } from "../../web/fields.js";
 import { apply } from "./link.js";
 import { declared, oneOf, textsOf, wholeNumber } from "../../web/declared.js";
 
-/** @typedef {import("../../web/card.js").Deck} Deck the tour's name is "" */
-/** @typedef {import("../../web/card.js").CardOf} Card */
+/** @import { CardOf, Deck, Declared, PlainValues } from "../../web/types" */
+/** @typedef {Omit<CardOf, "state"> & { state: PlainValues }} SentCard a card whose state is no texts yet */
 
-/** @type {(cards: any[]) => Card[]} */
+/** @type {(cards: SentCard[]) => CardOf[]} */
 const withTexts = (cards) => cards.map((card) => ({ ...card, state: textsOf(card.state) }));
-/** @type {(card: any) => any} */
-const translated = ({ title, says, look, ...more }) => ({
+/** @type {(card: Declared["cards"][number]) => SentCard} */
+const translated = ({ title, says, look = "", ...more }) => ({
   ...more,
   title: say(title),
   says: [say(says)],
@@ -25,20 +25,17 @@ const translated = ({ title, says, look, ...more }) => ({
 const tour = { name: "", title: "", cards: withTexts(declared.cards.map(translated)) };
 cardState.deck = tour;
 // The button that began it, to which the focus goes back.
-export const opener = { current: /** @type {any} */ (null) };
-/** @type {any} */
-let ended = null; // the opening that is still on its way to the state of a card that was put away
+export const opener = { current: /** @type {HTMLElement | null} */ (null) };
 /** @type {Map<string, Promise<Deck>>} */
 const lessons = new Map();
 
-/** @returns {Card | null} */
+/** @returns {CardOf | null} */
 export const cardShown = () =>
   cardState.place === null ? null : cardState.deck.cards[cardState.place];
 
-let lessonChosen = {}; // the latest press on a lesson, which may still be on its way
 /** @type {(to: number | null, among?: Deck) => void} */
 const show = (to, among = cardState.deck) => {
-  lessonChosen = {};
+  cardState.lessonPress = {};
   together(() => {
     Object.assign(cardState, { deck: among, place: to });
     if (to !== null) cardState.isChoosing = false;
@@ -72,8 +69,6 @@ const isAlone = () =>
   );
 // The card's part of the page's state. A link to a card shows it as soon as its deck is there.
 const wanted = { tour: "", lesson: "" };
-let linkedCards = 0; // that are on their way
-export const isCardLinked = () => linkedCards > 0;
 /** @type {(field: "tour" | "lesson", text: string) => Promise<void>} */
 const showLinked = async (field, text) => {
   const [number, name = ""] = text.split(".").reverse();
@@ -96,12 +91,13 @@ const keptAsCard = (field) => {
     return isOf(field) ? [deck.name, card].filter(Boolean).join(".") : "";
   };
   bindField(field, get, (text) => {
-    wanted[field] = ended && page.opening === ended ? "" : text;
+    const { endedBy } = cardState;
+    wanted[field] = endedBy && page.opening === endedBy ? "" : text;
     if (wanted[field]) {
-      linkedCards += 1;
+      cardState.linked += 1;
       showLinked(field, text)
         .catch((error) => void showProblem(error.message))
-        .finally(() => (linkedCards -= 1));
+        .finally(() => (cardState.linked -= 1));
     } else if (isOf(field)) show(null);
   });
 };
@@ -112,7 +108,7 @@ keptAsCard("lesson");
 /** @type {(to: number, among?: Deck, isHere?: boolean) => void} */
 export const goToCard = (to, among = cardState.deck, isHere = false) => {
   const { state } = among.cards[to];
-  ended = null;
+  cardState.endedBy = null;
   show(to, among);
   if (!state.more) window.scrollTo({ top: 0 }); // a section scrolls to itself
   const here = among === tour && { tour: String(to + 1) };
@@ -123,15 +119,15 @@ export const goToTour = (to) => goToCard(to, tour);
 /** @type {(name: string, to?: number) => Promise<void>} */
 export const goToLesson = async (name, to = 0) => {
   const { isChoosing } = cardState;
-  const mine = (lessonChosen = {});
+  const mine = (cardState.lessonPress = {});
   const deck = await lessonOf(name);
-  if (lessonChosen === mine && cardState.isChoosing === isChoosing) goToCard(to, deck);
+  if (cardState.lessonPress === mine && cardState.isChoosing === isChoosing) goToCard(to, deck);
 };
 // Bring the page to what answers the shown card.
-/** @type {(state: Record<string, any>) => void} */
+/** @type {(state: PlainValues) => void} */
 export const goToAnswer = (state) =>
   apply({ ...cardShown()?.state, ...textsOf(state), ...staying() });
 export const endTour = () => {
-  ended = page.opening;
+  cardState.endedBy = page.opening;
   show(null);
 };

@@ -1,5 +1,13 @@
 // What the requests of lessons and of classes answer: transformer/server/lessons.py and class_routes.py.
-import type { Answered, Answering, CardOf } from "../../web/types";
+import type {
+  Answered,
+  Answering,
+  BatchFacts,
+  CardOf,
+  PlainValues,
+  RunFacts,
+  TextFacts,
+} from "../../web/types";
 
 /** A lesson in the list of all. checks: how many of its steps are graded. */
 export interface LessonEntry {
@@ -8,6 +16,64 @@ export interface LessonEntry {
   about: string;
   minutes: number;
   checks: number;
+}
+
+/** The answer to a step: the state that shows it, a number or an option; trains: Train is pressed then. */
+export interface Solution {
+  state?: PlainValues;
+  trains?: boolean;
+  number?: number;
+  option?: number;
+}
+/** How many held-out questions a network answers right, of how many. */
+export interface Examined {
+  task: string;
+  asked: number;
+  intact: number;
+  altered: number;
+}
+
+/** A line of the answer to a press; see server/presses.py. before: how many requests are served first. */
+export interface PressLine {
+  before?: number;
+  tokens?: RunFacts | TextFacts;
+  batch?: BatchFacts;
+  status?: { kind: string; text: string };
+  running?: boolean;
+  example?: ExamplePage;
+  detail?: string;
+}
+/** What a Gradio update sets of a control; choices: [words, value]. */
+export interface ControlUpdate {
+  choices?: [words: string, value: string][];
+  value?: unknown;
+  [property: string]: unknown;
+}
+/** A model's stored run and batch. controls: what the page's controls say of the model; first: their values;
+ * temperature: of a method that samples; lengths: how many tokens each model writes at first; own: the visitor's own
+ * texts of those in the boxes. */
+export interface ExamplePage {
+  run: RunFacts;
+  batch: BatchFacts;
+  first: PlainValues;
+  temperature: number;
+  lengths: number[];
+  own: { text?: string; lines?: string };
+  controls: Record<string, ControlUpdate>;
+  problems: string[];
+}
+/** What a phone shows while nothing is asked. */
+export interface NothingAsked {
+  rev?: number;
+  name: "";
+  says?: string;
+}
+
+/** A code's picture and address, or why there is none; says: in words. */
+export interface CodePicture {
+  picture?: string;
+  address?: string;
+  says?: string;
 }
 
 /** An option that phones tap; at: its place in the lesson, or of its token or head. */
@@ -89,4 +155,24 @@ export interface ClassProps {
   solve: () => void;
   bringPicture: (section: string) => () => void;
   end: () => void;
+}
+
+// ---- by question ----
+
+declare module "../../web/types" {
+  interface Answers {
+    lessons: { lessons: LessonEntry[] };
+    lesson: { name: string; title: string; steps: (Omit<CardOf, "state"> & { state: PlainValues })[] };
+    grade: { right: boolean | null; says: string };
+    solve: Solution;
+    examined: Examined;
+    code: { address: string; picture: string };
+    "class/open": HeldClass;
+    "class/tally": Tally;
+    "class/end": object;
+    "class/asked": PhonePoll;
+    "class/answer": PhonePoll;
+    class_text: PhonePoll;
+    show_step: object;
+  }
 }
