@@ -50,7 +50,7 @@ import {
 // ---- what the clearest head does, and the meaning of each sign in the grid ----
 
 // The finding as a sentence; its link chooses the head and the token where it is clearest.
-/** @type {(of: KindAsked, found: import("./types").HeadFinding) => any[]} */
+/** @param {KindAsked} of @param {import("./types").HeadFinding} found */
 const sentence = ({ stack, kind }, found) => {
   const { clear, does, title, number, value, even, n_rows: rows, weight } = found;
   const choose = () => {
@@ -100,7 +100,7 @@ const HeadFinding = () => {
       answer &&
       html`<p class="finding">${
         answer.finding
-          ? sentence(asked, answer.finding)
+          ? sentence(/** @type {KindAsked} */ (asked), answer.finding)
           : say(
               "No head stands out on this text: choose a token in it, and look at what each head reads there.",
             )
@@ -139,7 +139,7 @@ const Heads = ({ view }) => {
       atlas &&
       html`<${HeadGrid} role="group" aria-label=${say("Layers and heads; arrow keys move")} chosen=${isHere ? at : null}
         signs=${[...page.votes.heads, ...(knownHeads(of) ?? [])]} share=${page.run.heads_per_key}
-        isAblated=${(/** @type {number} */ layer, /** @type {number} */ head) => isAblated({ ...of, layer, head })}
+        isAblated=${(/** @type {number} */ layer, /** @type {number} */ head) => isAblated({ stack, kind, ...of, layer, head })}
         atlas=${atlas} choose=${choose} press=${press} isZoomed=${isZoomed} />`
     }
     <${HeadFinding} />

@@ -30,15 +30,15 @@ const PAUSE_MS = 200; // the large heatmap is drawn first
  */
 
 // Debounce: `wanted` once it has not changed for a while.
-/** @type {(part: import("../../web/part.js").Part, wanted: any) => any} */
+/** @type {<Wanted>(part: import("../../web/part.js").Part, wanted: Wanted) => Wanted | null} */
 const useRested = (part, wanted) => {
-  const me = useRef(null);
-  const [rested, rest] = useState(/** @type {any} */ (null));
+  const me = useRef({});
+  const [rested, rest] = useState(/** @type {typeof wanted | null} */ (null));
   const key = JSON.stringify(wanted);
   const due = key !== JSON.stringify(rested);
   useLayoutEffect(() => {
     part.setPending(me, due);
-    const timer = due ? setTimeout(() => rest(wanted), PAUSE_MS) : 0;
+    const timer = due ? setTimeout(() => rest(() => wanted), PAUSE_MS) : 0;
     return () => clearTimeout(timer);
   }, [key, due]);
   return rested;
@@ -72,18 +72,18 @@ const agreementInWords = ({ byScore, byWeight, tolerance, agrees }) => {
     byScore: tinyNumber(byScore),
     tolerance: numeral(tolerance.toExponential(0)).replace("-", "−"),
   };
-  const found = say(
+  const sentence = say(
     "Largest difference from the network's own weights: {byWeight} (rounding: {tolerance}); " +
       "from its own scores: {byScore}.",
     values,
   );
-  return agrees ? found : `${say("This does not agree with the network.")} ${found}`;
+  return agrees ? sentence : `${say("This does not agree with the network.")} ${sentence}`;
 };
 
 // ---- the table, a line a key ----
 
 // widest: the weight of the longest bar.
-/** @type {(weight: number, widest: number) => any} */
+/** @param {number} weight @param {number} widest */
 const bar = (weight, widest) => html`<td class="weight-bar">
   <span style=${{ width: `${((100 * weight) / widest).toFixed(1)}%` }} /></td>`;
 const numbers = (/** @type {string[]} */ texts) => texts.map((text) => html`<td>${text}</td>`);
@@ -172,7 +172,9 @@ const pinnedKey = (row) => {
 
 export const Worked = () => {
   const part = usePart();
-  const [picked, pick] = useState(/** @type {any} */ ({}));
+  const [picked, pick] = useState(
+    /** @type {{ of?: import("./types").RecordedRow | null, key?: number }} */ ({}),
+  );
   const at = headShown();
   const isOff = at && isAblated(at);
   const wanted = useRested(part, headLookedAt());
@@ -183,7 +185,13 @@ export const Worked = () => {
   const chosen = picked.of === answer ? picked.key : (pinnedKey(row) ?? order?.[0]);
   const choose = (/** @type {number} */ key) => pick({ of: answer, key });
   const facts = shown && {
-    ...{ run: asked.run, site: asked.site, head: asked.head, query: shown.row.query, key: chosen },
+    ...{
+      run: asked?.run,
+      site: asked?.site,
+      head: asked?.head,
+      query: shown.row.query,
+      key: chosen,
+    },
     agrees: agreement?.agrees,
     ...{ "weight-difference": agreement?.byWeight, "score-difference": agreement?.byScore },
   };
@@ -198,7 +206,7 @@ export const Worked = () => {
     ${
       (!answer || answer.figure) &&
       html`<${Figure} part=${part} name="attention_math" figure=${answer?.figure} label=${label}
-        change=${fitToWidth(part.width)} table=${() => tableOfRow(shown)} />`
+        change=${fitToWidth(part.width)} table=${() => shown && tableOfRow(shown)} />`
     }
     ${
       shown &&

@@ -31,10 +31,10 @@ const inWords = (at, numbers) => {
     column,
     key: labels.key[column],
   });
-  const told = [say("weight {weight}", { weight: numeral(weights[place].toFixed(4)) })];
-  if (scores) told.push(say("score {score}", { score: numeral(scores[place].toFixed(2)) }));
-  told.push(allowed[place] ? say("allowed") : say("hidden by the mask"));
-  return say("{title}: {part}", { title: reads, part: sayList(told) });
+  const facts = [say("weight {weight}", { weight: numeral(weights[place].toFixed(4)) })];
+  if (scores) facts.push(say("score {score}", { score: numeral(scores[place].toFixed(2)) }));
+  facts.push(allowed[place] ? say("allowed") : say("hidden by the mask"));
+  return say("{title}: {part}", { title: reads, part: sayList(facts) });
 };
 
 /**
@@ -42,13 +42,10 @@ const inWords = (at, numbers) => {
  * @type {(shown: Shown, pinned: import("./types").PinSignal) => CellState}
  */
 const newCell = (shown, pinned) => {
-  const cell = /** @type {any} */ (
-    reactive({
-      over: null, // hovered
-      said: "",
-    })
-  );
-  const [get, set] = [() => pinned.value, (/** @type {any} */ at) => void (pinned.value = at)];
+  const over = /** @type {Cell | null} */ (null); // hovered
+  const cell = /** @type {CellState} */ (/** @type {unknown} */ (reactive({ over, said: "" })));
+  const get = () => pinned.value;
+  const set = (/** @type {Cell | null} */ at) => void (pinned.value = at);
   Object.defineProperty(cell, "pin", { get, set });
   // A row or column of the picture as a token of a text, and back (-1: not in this picture).
   /** @type {CellState["tokenOf"]} */
@@ -74,12 +71,12 @@ const newCell = (shown, pinned) => {
     Number(column) < Number(shown.numbers?.labels.key.length);
   const chosen = () => {
     const pointed = page.pointed && cellOf(page.pointed);
-    const found = cell.over ?? pointed ?? cell.pin ?? cellOf(page.query);
-    return found && fits(found) ? found : null;
+    const at = cell.over ?? pointed ?? cell.pin ?? cellOf(page.query);
+    return at && fits(at) ? at : null;
   };
   const lit = () => chosen() ?? { row: null, column: null };
   /** @type {CellState["moves"]["over"]} */
-  const over = (at, byKeys = false) => {
+  const hover = (at, byKeys = false) => {
     cell.over = at;
     if (byKeys) cell.said = inWords(at, shown.numbers);
   };
@@ -98,14 +95,14 @@ const newCell = (shown, pinned) => {
   const letGo = () => Object.assign(cell, { pin: null, over: null });
   const start = () => cell.pin ?? cellOf(page.query);
   const isPinned = (/** @type {Query} */ token) =>
-    cell.pin && sameToken(token, tokenOf(shown.queries, cell.pin.row));
+    Boolean(cell.pin) && sameToken(token, tokenOf(shown.queries, Number(cell.pin?.row)));
   const lights = () => {
     const at = cell.over;
     if (!at || at.column === null) return null;
-    return { query: tokenOf(shown.queries, at.row), key: tokenOf(shown.keys, at.column) };
+    return { query: tokenOf(shown.queries, Number(at.row)), key: tokenOf(shown.keys, at.column) };
   };
   return Object.assign(cell, {
-    tokenOf, rowOf, chosen, lit, moves: { over, pin, start }, letGo, isPinned, lights,
+    tokenOf, rowOf, chosen, lit, moves: { over: hover, pin, start }, letGo, isPinned, lights,
   }); // prettier-ignore
 };
 
@@ -140,27 +137,27 @@ const NAMES = {
 /** @type {(numbers: HeadNumbers, column: number) => number[]} */
 const columnAt = ({ labels: { query, key }, weights }, column) =>
   query.map((_, row) => weights[row * key.length + column]);
-/** @type {(labels: string[], place: number) => any} */
+/** @param {string[]} labels @param {number} place */
 const tokenAt = (labels, place) =>
   html`<${Token} label=${labels[place]} /><small> ${say("at {place}", { place })}</small>`;
 
-/** @type {(at: Cell, numbers: HeadNumbers) => Record<string, any>} */
+/** @type {(at: Cell, numbers: HeadNumbers) => Record<string, import("preact").ComponentChild>} */
 const facts = ({ row, column }, numbers) => {
   const { labels } = numbers;
-  /** @type {Record<string, any>} */
-  const found = {};
+  /** @type {ReturnType<typeof facts>} */
+  const values = {};
   if (row !== null) {
-    found.query = tokenAt(labels.query, row);
-    const sum = weightsOfRow(numbers, row).reduce((all, one) => all + one, 0);
-    found.sum = numeral(sum.toFixed(4));
+    values.query = tokenAt(labels.query, row);
+    const sum = weightsOfRow(numbers, row).reduce((total, weight) => total + weight, 0);
+    values.sum = numeral(sum.toFixed(4));
   }
-  if (column !== null) found.key = tokenAt(labels.key, column);
-  if (row === null || column === null) return found;
+  if (column !== null) values.key = tokenAt(labels.key, column);
+  if (row === null || column === null) return values;
   const place = row * labels.key.length + column;
-  if (numbers.scores) found.score = numeral(numbers.scores[place].toFixed(4));
-  found.allowed = numbers.allowed[place] ? say("allowed") : say("hidden");
-  found.weight = numeral(numbers.weights[place].toFixed(4));
-  return found;
+  if (numbers.scores) values.score = numeral(numbers.scores[place].toFixed(4));
+  values.allowed = numbers.allowed[place] ? say("allowed") : say("hidden");
+  values.weight = numeral(numbers.weights[place].toFixed(4));
+  return values;
 };
 
 // The keys that the chosen query reads most, or the queries that read the chosen key most.

@@ -18,9 +18,10 @@ import { headAsked, kindAsked, numbersOf } from "./numbers.js";
 const MAX_LINES = 600; // of all heads together, the strongest first
 const MAX_ROWS = 240; // of the table
 const MAX_SPOKEN = 12;
-const APART = 0.5; // of a row is the bundle of all heads' lines between two tokens
+const BUNDLE_WIDTH = 0.5; // of a row is the bundle of all heads' lines between two tokens
 const DASHES = ["solid", "dot", "dash"]; // heads beyond the colours
 
+/** @import { Figure as PlotlyFigure, PlotlyObject } from "../../web/types" */
 /** @typedef {{ head: number, from: number, to: number, weight: number }} HeadLine */
 
 /** @type {(asked: { kind: import("./types").KindAsked, heads: import("./types").NumbersAsked[] }) => Promise<[import("./types").Columns, import("../../web/head_numbers.js").HeadNumbers[]]>} */
@@ -49,12 +50,14 @@ const strokeOf = (head) => {
 };
 
 // The columns with a trace for all lines of a head that are as strong.
-/** @type {(columns: any, lines: HeadLine[], count: number, query: number | null) => any} */
+/** @param {PlotlyFigure} columns @param {HeadLine[]} lines @param {number} count @param {number | null} query */
 const drawn = (columns, lines, count, query) => {
-  const links = lines.map((line) => /** @type {any} */ ([line.from, line.to, 0]));
+  const links = lines.map(
+    (line) => /** @type {import("./lines.js").Link} */ ([line.from, line.to, 0]),
+  );
   const { data, layout } = linked(columns, { links, readings: [] }, null);
   const strokes = columns.layout.meta.strokes[query === null ? "all" : "one"];
-  /** @type {Map<string, any>} */
+  /** @type {Map<string, PlotlyObject>} */
   const traces = new Map();
   for (const { head, from, to, weight } of lines) {
     const bucket = Math.min(strokes.length - 1, Math.floor(weight * strokes.length));
@@ -64,7 +67,7 @@ const drawn = (columns, lines, count, query) => {
       ...{ ...stroke, x: [], y: [], line: { ...stroke.line, ...strokeOf(head) } },
       opacity: Math.min(1, stroke.opacity + 0.2),
     };
-    const aside = count > 1 ? APART * (head / (count - 1) - 0.5) : 0;
+    const aside = count > 1 ? BUNDLE_WIDTH * (head / (count - 1) - 0.5) : 0;
     trace.x.push(0, 1, null);
     trace.y.push(from + aside, to + aside, null);
     traces.set(name, trace);
@@ -103,7 +106,7 @@ export const HeadLines = ({ part, cell, at }) => {
   const shown = useMemo(() => {
     const columns = answer?.[0].lines;
     if (!columns) return null;
-    const names = columns.data.map((/** @type {any} */ { customdata }) => customdata);
+    const names = columns.data.map(({ customdata }) => customdata);
     const lines = linesOfHeads(answer[1], names, query, key, Number(threshold)).filter(
       ({ head }) => !off.includes(head),
     );

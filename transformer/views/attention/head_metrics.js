@@ -53,7 +53,7 @@ const Titles = ({ metrics, by }) => {
 };
 
 // The cells of a row; values(metric): its number in the metric's column.
-/** @type {(metrics: Metric[], by: string, values: (metric: Metric) => number | null) => any} */
+/** @param {Metric[]} metrics @param {string} by @param {(metric: Metric) => number | null} values */
 const cells = (metrics, by, values) =>
   metrics.map(
     (metric) =>
@@ -66,7 +66,7 @@ const Baselines = ({ metrics, by, even }) => {
   const layer = even[page.head?.layer] ? page.head.layer : 0;
   const differ = new Set(even.map((one) => JSON.stringify(one))).size > 1;
   const uniform = differ ? say("a uniform head, layer {layer}", { layer }) : say("a uniform head");
-  /** @type {(title: string, values: (metric: Metric) => number | null) => any} */
+  /** @param {string} title @param {(metric: Metric) => number | null} values */
   const line = (title, values) => html`<tr><th scope="row">${title}</th>
     ${cells(metrics, by, values)}<td class="label"></td></tr>`;
   return html`<tbody class="baselines">
@@ -213,17 +213,18 @@ const MetricMap = ({ part, of, found: { metrics }, by }) => {
 
 const Ranking = () => {
   const part = usePart();
-  const { answer: found, asked: of } = useMetrics(part);
-  const names = ["head", "label", ...(found?.metrics ?? []).map(({ name }) => name)];
+  const { answer: metrics, asked: of } = useMetrics(part);
+  const names = ["head", "label", ...(metrics?.metrics ?? []).map(({ name }) => name)];
   const by = names.includes(fields.sort) ? fields.sort : "head";
   return html`<div class="ranking" ...${part.attributes(of)}>
     ${
-      found &&
-      html`<p class="ranking-intro">${introduction(found, of.kind)}</p>
-        <${Table} found=${found} of=${of} by=${by} />
+      metrics &&
+      of &&
+      html`<p class="ranking-intro">${introduction(metrics, of.kind)}</p>
+        <${Table} found=${metrics} of=${of} by=${by} />
         <div class="ranking-words">
-          <${Definitions} found=${found} />
-          <${MetricMap} part=${part} of=${of} found=${found} by=${by} />
+          <${Definitions} found=${metrics} />
+          <${MetricMap} part=${part} of=${of} found=${metrics} by=${by} />
         </div>`
     }
   </div>`;
@@ -236,7 +237,7 @@ const finding = () => {
         "{attention}: {n} of {count} stands out",
         "{attention}: {n} of {count} stand out",
         heads.filter(({ label }) => label).length,
-        { attention: attentionOf(/** @type {any} */ (headShown())), count: heads.length },
+        { attention: attentionOf(headShown() ?? page.run.kinds[0]), count: heads.length },
       )
     : null;
 };

@@ -51,7 +51,7 @@ const titleOf = (at) => {
     layer: say("the mean of the heads of layer {layer}", { layer }),
     all: say("the mean of all heads"),
   };
-  const title = say(pictureNamed(picture).title || picture);
+  const title = say(pictureNamed(picture)?.title || picture);
   const how = shownAs(at);
   const heads = say(fieldsOf("attention").which.options[how] ?? "");
   const averaged = depth === "all" ? say("all layers") : say("layer {layer}", { layer });
@@ -118,14 +118,14 @@ const FieldSwitch = ({ field, class: look, words = {}, offers = Boolean, hidden,
     class=${look} hidden=${hidden ?? offered.length < 2} disabled=${disabled} />`;
 };
 // at: the chosen head; motion: a button among them.
-/** @param {{ at: ShownHead, motion: any }} props */
+/** @param {{ at: ShownHead, motion: import("preact").ComponentChild }} props */
 const Switches = ({ at, motion }) => {
   const { kind, layer } = at;
   const { picture, stage } = fields;
   const [isMore, showMore] = useState(false);
   const offers = (/** @type {string} */ value) =>
     isOffered(value, kind) && (isMore || value === picture || value !== "flow");
-  /** @type {(field: string, look: string, isShown: boolean, words?: Record<string, string>) => any} */
+  /** @param {string} field @param {string} look @param {boolean} isShown @param {Record<string, string>} [words] */
   const one = (field, look, isShown, words = {}) =>
     html`<${FieldSwitch} field=${field} class=${look} hidden=${!isShown} words=${words}
       disabled=${["scale", "range"].includes(field) && isGreyed} />`;
@@ -152,7 +152,7 @@ const Switches = ({ at, motion }) => {
 const ablates = views.some(({ name }) => name === "ablation"); // whether the page has such an experiment
 
 // The room for the cells: the rest of the window.
-/** @type {(root: HTMLElement) => (box: HTMLElement) => any} */
+/** @type {(root: HTMLElement) => (box: HTMLElement) => import("../../web/types").SquareFit} */
 const room = (root) => (box) => {
   const top = root.getBoundingClientRect().top + window.scrollY;
   const above = box.getBoundingClientRect().top - root.getBoundingClientRect().top;
@@ -167,7 +167,8 @@ export const Large = ({ view: { part, shown, cell } }) => {
   useNumbers(part, shown, at && pictureAsked(at));
   const [isTurning, turn] = useState(false);
   const { picture, stage, scale, range, over_heads: over } = fields;
-  const side = useRef(/** @type {any} */ (null));
+  /** @type {{ current: HTMLElement }} */
+  const side = useRef(null);
   useLayoutEffect(() => {
     if (!looked.value) return;
     side.current.scrollIntoView({ block: "nearest", behavior: isStill() ? "instant" : "smooth" });

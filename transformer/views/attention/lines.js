@@ -13,12 +13,13 @@ import { page, sameToken, setQuery } from "../../web/store.js";
 import { fontPx } from "../../web/theme.js";
 import { kindAsked, numbersOf, pictureAsked } from "./numbers.js";
 
-const MOST_LINES = 2000; // of all queries together
-const MOST_READINGS = 3; // in the hover label of a token
-const NUMBER = 4; // characters in front of a key
-const MOST_ROWS = 240; // of the table: lines of all queries can be thousands, the strongest come first
-const MOST_SPOKEN = 12;
+const MAX_LINES = 2000; // of all queries together
+const MAX_READINGS = 3; // in the hover label of a token
+const WEIGHT_CHARACTERS = 4; // in front of a key
+const MAX_ROWS = 240; // of the table: lines of all queries can be thousands, the strongest come first
+const MAX_SPOKEN = 12; // lines in the picture's label
 
+/** @import { Figure as PlotlyFigure, PlotlyObject } from "../../web/types" */
 /**
  * @typedef {import("../../web/head_numbers.js").HeadNumbers} HeadNumbers
  * @typedef {Pick<HeadNumbers, "weights" | "allowed">} Weights
@@ -43,7 +44,7 @@ export const linesOfQueries = (numbers, [queries, keys], query, threshold) => {
     if (allowed[at] && weights[at] >= least)
       links.push([Math.floor(at / keys.length), at % keys.length, weights[at]]);
   }
-  const shown = links.sort((a, b) => b[2] - a[2]).slice(0, MOST_LINES);
+  const shown = links.sort((a, b) => b[2] - a[2]).slice(0, MAX_LINES);
   return {
     links: shown,
     readings: shown.map(([q, k, weight]) => [q, k, reading(queries[q], keys[k], weight, 4)]),
@@ -66,38 +67,36 @@ export const linesOfAlignment = (numbers, [sources, targets], by) => {
   const reason = shift ? say("nothing predicted it") : say("written last, not read again");
   const why = links.length ? reason : say("switched off");
   /** @type {(link: Link) => Reading} */
-  const told = ([source, target, weight]) => [
+  const readingOf = ([source, target, weight]) => [
     source,
     target,
     reading(targets[target - shift], sources[source], weight, 4),
   ];
   const readings = best.flatMap((two, target) =>
-    two.length ? two.map(told) : [/** @type {Reading} */ ([-1, target, why])],
+    two.length ? two.map(readingOf) : [/** @type {Reading} */ ([-1, target, why])],
   );
   return { links, readings };
 };
 
 // The figure with its lines. Tokens without one are muted. query: the one whose lines they are, with the weights in
 // front of the keys.
-/** @type {(columns: any, lines: {links: Link[], readings: Reading[]}, query?: number | null) => any} */
+/** @param {PlotlyFigure} columns @param {{links: Link[], readings: Reading[]}} lines @param {number | null} [query] */
 export const linked = (
   { data: [left, right, heading], layout },
   { links, readings },
   query = null,
 ) => {
   const { strokes, colours } = layout.meta;
-  /** @type {any[]} */
-  const lines = strokes[query === null ? "all" : "one"].map((/** @type {any} */ one) => ({
-    ...one,
-    x: [],
-    y: [],
-  }));
+  /** @type {PlotlyObject[]} */
+  const lines = strokes[query === null ? "all" : "one"].map(
+    (/** @type {PlotlyObject} */ stroke) => ({ ...stroke, x: [], y: [] }),
+  );
   const text = [...right.text];
   for (const [from, to, weight] of links) {
     const { x, y } = lines[Math.min(lines.length - 1, Math.floor(weight * lines.length))];
     x.push(0, 1, null);
     y.push(from, to, null);
-    if (query !== null) text[to] = numeral(weight.toFixed(2)) + text[to].slice(NUMBER);
+    if (query !== null) text[to] = numeral(weight.toFixed(2)) + text[to].slice(WEIGHT_CHARACTERS);
   }
   const sides = [left, { ...right, text }].map((side, at) => {
     const places = new Set(links.map((link) => link[at]));
@@ -105,11 +104,11 @@ export const linked = (
     const colour = (/** @type {string} */ name) =>
       side.y.map((/** @type {number} */ place) => colours[places.has(place) ? name : "unlinked"]);
     /** @type {Record<number, string[]>} */
-    const said = {};
-    for (const one of readings) (said[Number(one[at])] ??= []).push(one[2]);
+    const texts = {};
+    for (const each of readings) (texts[Number(each[at])] ??= []).push(each[2]);
     /** @type {(name: string, place: number) => string} */
     const named = (name, place) =>
-      [name, ...(said[place] ?? []).slice(0, MOST_READINGS)].join("<br>");
+      [name, ...(texts[place] ?? []).slice(0, MAX_READINGS)].join("<br>");
     return {
       ...side,
       textfont: { ...side.textfont, color: colour("text") },
@@ -147,7 +146,7 @@ export const Lines = ({ part, cell, at }) => {
   const shown = useMemo(() => {
     const columns = answer?.[0][picture];
     if (!columns) return null;
-    const names = columns.data.map((/** @type {any} */ { customdata }) => customdata);
+    const names = columns.data.map(({ customdata }) => customdata);
     const lines = isAlignment
       ? linesOfAlignment(answer[1], names, by)
       : linesOfQueries(answer[1], names, query, Number(threshold));
@@ -168,10 +167,10 @@ export const Lines = ({ part, cell, at }) => {
   const heads = isAlignment ? [say("target"), say("source")] : [say("query"), say("key")];
   const links = shown?.links ?? [];
   const spoken = links
-    .slice(0, MOST_SPOKEN)
+    .slice(0, MAX_SPOKEN)
     .map(({ from, to, weight }) => reading(from, to, weight, 2));
   const table = links.length > 0 && {
-    rows: links.slice(0, MOST_ROWS).map((_, place) => String(place)),
+    rows: links.slice(0, MAX_ROWS).map((_, place) => String(place)),
     columns: [...heads, say("weight")],
     value: (/** @type {number} */ line, /** @type {number} */ column) => {
       const { from, to, weight } = links[line];

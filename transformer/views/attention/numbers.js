@@ -18,12 +18,13 @@ import { headShown, page, setHead, tracedFrom } from "../../web/store.js";
  * @typedef {import("./types").KindAsked} KindAsked
  * @typedef {import("./types").NumbersAsked} NumbersAsked
  * @typedef {import("../../web/types").Head} Head
+ * @typedef {import("../../web/head_grid.js").Atlas} Atlas
  * @typedef {import("../../web/part.js").Part} Part
  */
 
 // ---- the numbers of a head, or of many ----
 
-/** @type {(name: string, at: Head, of: Record<string, any>) => NumbersAsked} */
+/** @type {(name: "heatmap" | "flow", at: Head, of: object) => NumbersAsked} */
 const asked = (name, at, of) => ({
   name,
   data: { run: page.run.run, ...of, numbers: true },
@@ -90,20 +91,21 @@ const kindShown = () => {
 };
 
 // All heads small, {answer, asked}; of: see kindAsked.
-/** @type {(part: Part, of: KindAsked | null | undefined) => { answer: import("../../web/head_grid.js").Atlas | null, asked: any }} */
+/** @type {(part: Part, of: KindAsked | null | undefined) => { answer: Atlas | null, asked: KindAsked | null }} */
 export const useAtlas = (part, of) =>
   useAnswer(part, (data) => askOnce("atlas", data, atlasOf), of);
 // The same of a kind of attention, as far as it is known.
-/** @type {(at: Head) => any} */
-export const knownAtlas = (at) => keptAnswer("atlas", kindAsked(at)).value;
+/** @type {(at: Head) => Atlas | undefined} */
+export const knownAtlas = (at) =>
+  /** @type {Atlas | undefined} */ (keptAnswer("atlas", kindAsked(at)).value); // as useAtlas reads it
 // The metrics of a kind's heads, by default the shown one's, {answer, asked}; of: see kindAsked.
-/** @type {(part: Part, of?: KindAsked | null) => { answer: import("./types").Metrics | null, asked: any }} */
+/** @type {(part: Part, of?: KindAsked | null) => { answer: import("./types").Metrics | null, asked: KindAsked | null }} */
 export const useMetrics = (part, of = kindShown()) =>
   useAnswer(part, (data) => askOnce("metrics", data), of);
 // The heads with their metrics, as far as these are known; of: see kindAsked.
 /** @type {(of?: KindAsked | null) => import("./types").MeasuredHead[] | null} */
 export const knownHeads = (of = kindShown()) =>
-  of ? keptAnswer("metrics", of).value?.heads : null;
+  (of && keptAnswer("metrics", of).value?.heads) ?? null;
 // The metrics of a head, with its label and sign, if those of its kind are known.
 /** @type {(at: Head) => import("./types").MeasuredHead | undefined} */
 export const knownHead = (at) =>
@@ -146,7 +148,7 @@ const ofPicture = (at) => {
 export const weightsOfToken = (isInSight) => (token) => {
   const at = headShown();
   const asks = token.stack === at?.stack;
-  const of = /** @type {any} */ (asks ? at : usualKind(token.stack));
+  const of = /** @type {Head} */ (asks ? at : firstHead(usualKind(token.stack))); // a mean is of no head
   if (!of || token.index < tracedFrom(token.stack)) return null;
   return asks ? (isInSight() ? ofPicture : ofHead)(of) : ofMean(of, "all");
 };
@@ -156,7 +158,8 @@ export const weightsOfToken = (isInSight) => (token) => {
 export const useReaders = (part) => {
   const { query, key, run } = page;
   const kind = query?.stack === key?.stack ? "self" : "cross";
-  const isRead = query && key && [query, key].every((one) => one.index >= tracedFrom(one.stack));
+  const isRead =
+    query && key && [query, key].every(({ stack, index }) => index >= tracedFrom(stack));
   const wanted = isRead && {
     run: run.run,
     stack: query.stack,

@@ -141,7 +141,7 @@ const NARROW_PX = 640;
 
 // The picture's numbers as one table: q, each key with its score and weight, and the output. row: the
 // server's answer; sums: see workOutRow.
-/** @type {(of: import("./types").WorkedRow) => import("../../web/figure.js").Table} */
+/** @type {(of: import("./types").WorkedRow) => import("../../web/types").NumbersTable} */
 export const tableOfRow = ({ row, sums }) => {
   const size = row.q.length;
   /** @type {(label: string, key: number) => Line} */
@@ -195,9 +195,11 @@ export const fitToWidth =
     data[2].visible = false;
     layout.xaxis3.visible = false;
     layout.annotations = layout.annotations.filter(
-      (/** @type {any} */ { text: says }) => !says.startsWith("q·k"),
+      (/** @type {{ text: string }} */ { text: says }) => !says.startsWith("q·k"),
     );
-    layout.annotations.find((/** @type {any} */ { text: says }) => says === "softmax").x = 0.76;
+    layout.annotations.find(
+      (/** @type {{ text: string }} */ { text: says }) => says === "softmax",
+    ).x = 0.76;
     for (const name of ["xaxis", "xaxis2", "xaxis5"]) layout[name].domain = [0, 0.66];
     Object.assign(layout.xaxis4, { domain: [0.76, 1], nticks: 2, tickangle: 0 });
   };

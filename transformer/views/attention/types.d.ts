@@ -123,8 +123,8 @@ export interface WorkedRow {
 
 /** A request for numbers; stacks: of the rows' and columns' tokens. */
 export interface NumbersAsked {
-  name: string;
-  data: Record<string, any>;
+  name: "heatmap" | "flow";
+  data: { run: string };
   stacks: { queries: string; keys: string };
 }
 /** What a picture shows: numbers, and the stacks of its rows' and columns' tokens. refusals: how often numbers were
@@ -178,4 +178,16 @@ export interface FieldSwitchProps {
   offers?: (value: string) => boolean;
   hidden?: boolean;
   disabled?: boolean;
+}
+
+// ---- by question ----
+
+declare module "../../web/types" {
+  interface Answers {
+    metrics: Metrics;
+    metric_map: MetricMap;
+    readers: Readers;
+    columns: Columns;
+    attention_math: RecordedRow;
+  }
 }

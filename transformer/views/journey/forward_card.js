@@ -12,7 +12,7 @@ import { Token, WORD, wordOf } from "../../web/text.js";
 import { Adds, strong, Writes } from "./head_card.js";
 import { forwardAsked, forwardName } from "./next_words.js";
 
-const LEAST_SHARE = 0.1; // of the largest activation: less is not shaded
+const MIN_SHARE = 0.1; // of the largest activation: less is not shaded
 
 /**
  * @typedef {import("./types").Neuron} Neuron
@@ -20,13 +20,13 @@ const LEAST_SHARE = 0.1; // of the largest activation: less is not shaded
  */
 
 // A token that a neuron writes: one that goes on with a word begins with a stroke.
-/** @type {(label: string) => any} */
+/** @param {string} label */
 const piece = (label) => {
   const goesOn = /^[\p{L}\p{N}]/u.test(label);
   return html`<${Token} label=${goesOn ? `-${label}` : label.replace(WORD, "") || label} />`;
 };
 
-/** @type {(props: { neuron: Neuron, most: number, isChosen: boolean, choose: () => void }) => any} */
+/** @param {{ neuron: Neuron, most: number, isChosen: boolean, choose: () => void }} props */
 const Row = ({ neuron: { index, adds, activation, writes }, most, isChosen, choose }) => {
   const amount = adds ?? activation;
   const wide = { width: `${(100 * Math.abs(amount)) / most}%` };
@@ -39,7 +39,7 @@ const Row = ({ neuron: { index, adds, activation, writes }, most, isChosen, choo
 };
 
 // Where the neuron is most active in the text, and what it writes.
-/** @type {(props: { neuron: Neuron, stack: string }) => any} */
+/** @param {{ neuron: Neuron, stack: string }} props */
 const Fires = ({ neuron: { index, activations }, stack }) => {
   let best = 0;
   activations.forEach((one, at) => {
@@ -53,7 +53,7 @@ const Fires = ({ neuron: { index, activations }, stack }) => {
   });
 };
 
-/** @type {(props: { neurons: Neuron[], stack: string, word: string, count: number }) => any} */
+/** @param {{ neurons: Neuron[], stack: string, word: string, count: number }} props */
 const Neurons = ({ neurons, stack, word, count }) => {
   const { run } = page.run;
   const [pressed, press] = useState(-1);
@@ -65,7 +65,7 @@ const Neurons = ({ neurons, stack, word, count }) => {
     /** @type {number[]} */
     const shares = [];
     activations.forEach((one, at) => {
-      shares[from + at] = Math.abs(one) < LEAST_SHARE * most ? 0 : one / most;
+      shares[from + at] = Math.abs(one) < MIN_SHARE * most ? 0 : one / most;
     });
     const choose = (/** @type {number} */ index) => setQuery({ stack, index });
     effects.value = { run, stack, shares, left: [], choose };
@@ -85,7 +85,7 @@ const Neurons = ({ neurons, stack, word, count }) => {
 export const ForwardCard = ({ part, answer }) => {
   const at = /** @type {{ stack: string, layer: number }} */ (page.forward);
   const { run, stack } = page.run;
-  const both = async (/** @type {any} */ data) => {
+  const both = async (/** @type {import("./types").ForwardAsked} */ data) => {
     const asked = { run, position: data.position };
     const [found, whole] = await Promise.all([
       askOnce("feed_forward", data),

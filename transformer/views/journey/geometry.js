@@ -16,16 +16,16 @@ const SOURCE = 34; // the source's stream, above
 const KINDS = 20; // a line that names the kinds
 const KIND_PX = 26; // of a column under which its kind cannot be read
 const LOW_PX = 26; // rows of heads that are lower are closer together
-const LARGEST = 56; // px of a head
+const MAX_HEAD_PX = 56; // px of a head
 const FORWARD = 20;
 const ABOVE_STREAM = 50;
 const THIN = 3;
 const THICK = 17; // half of the stream
 const LENS = 26; // below its middle
 const WORDS = 44;
-const WIDEST_BAND = 13;
-const LEAST_SHARE = 0.06; // of the largest amount: less is not drawn
-const MOST_BANDS = 16;
+const MAX_BAND_PX = 13;
+const MIN_SHARE = 0.06; // of the largest amount: less is not drawn
+const MAX_BANDS = 16;
 const WORD_PX = 46;
 const LEAST_WORD_PX = 26;
 const LANE = 16; // px next to a head of one layer alone
@@ -44,7 +44,7 @@ export const geometryOf = ({ width, height, nLayers, nHeads, kinds, small, sourc
   const sizesBelow = (/** @type {number} */ top) => {
     const high = (height - top - below) / nHeads;
     const gap = high < LOW_PX ? LOW_GAP : GAP;
-    const side = Math.max(4, Math.floor(Math.min(LARGEST, high - gap, wide)));
+    const side = Math.max(4, Math.floor(Math.min(MAX_HEAD_PX, high - gap, wide)));
     return { top, high, gap, side };
   };
   const bare = sizesBelow(type * (TOP + (source ? SOURCE : 0)));
@@ -54,7 +54,7 @@ export const geometryOf = ({ width, height, nLayers, nHeads, kinds, small, sourc
   const { top, high, gap, side } = named ? under : bare;
   const cell = small
     ? { width: side, height: side }
-    : { width: Math.max(3, wide - 1), height: Math.max(3, Math.min(LARGEST / 2, high - 1)) };
+    : { width: Math.max(3, wide - 1), height: Math.max(3, Math.min(MAX_HEAD_PX / 2, high - 1)) };
   const between = small ? gap : 1;
   const row = cell.height + between;
   const inner = kinds.length * (cell.width + between) - between;
@@ -159,16 +159,16 @@ export const bandsOf = (at, answer) => {
   });
   const most = Math.max(...all.map(({ amount }) => Math.abs(amount)));
   const drawn = all
-    .filter(({ amount }) => Math.abs(amount) >= LEAST_SHARE * most)
+    .filter(({ amount }) => Math.abs(amount) >= MIN_SHARE * most)
     .sort((a, b) => Math.abs(b.amount) - Math.abs(a.amount))
-    .slice(0, MOST_BANDS)
+    .slice(0, MAX_BANDS)
     .filter(({ layer }) => (at.layer ?? layer) === layer);
   if (!drawn.length || at.gutter < 8) return [];
   const inLane = (/** @type {number} */ lane) => drawn.filter((part) => part.lane === lane);
   const sums = drawn.map(({ lane }) =>
     inLane(lane).reduce((sum, { amount }) => sum + Math.abs(amount), 0),
   );
-  const scale = Math.min(WIDEST_BAND / most, (0.8 * at.gutter) / Math.max(...sums));
+  const scale = Math.min(MAX_BAND_PX / most, (0.8 * at.gutter) / Math.max(...sums));
   const lanes = new Map();
   return drawn
     .sort((a, b) => b.y - a.y)

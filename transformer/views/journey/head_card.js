@@ -1,26 +1,22 @@
 // What the chosen head does, in three sentences: what it reads, what it adds to the next word, and what would be
-// written without it; and the head that is chosen as a new text is read: the one that adds most.
+// written without it.
 
 import { isAblated, SwitchOff } from "../../web/runs.js";
 import { askOnce } from "../../web/ask.js";
-import { cardState } from "../../web/card.js";
 import { knownName } from "../../web/head_grid.js";
 import { weightsOfRow } from "../../web/head_numbers.js";
-import { siteNamed } from "../../web/declared.js";
-import { fields } from "../../web/fields.js";
 import { capital, numeral, percentText, say, sayWith } from "../../web/messages.js";
 import { useAnswer } from "../../web/part.js";
-import { batch, effect, html, signal, useLayoutEffect } from "../../web/preact.js";
+import { html } from "../../web/preact.js";
 import { headName, siteName } from "../../web/sites.js";
-import { isOpeningLink, on, page, predicts, sameHead, setHead, setQuery } from "../../web/store.js";
+import { page, sameHead, setHead } from "../../web/store.js";
 import { continued, Token, WORD, wordOf } from "../../web/text.js";
 import { WhoReads } from "../../web/tokens.js";
 import { amountOf, partsOf } from "./geometry.js";
+import { isSurprise } from "./leading_head.js";
 import { forwardName, shared, withoutHead } from "./next_words.js";
 
-const READ_TOO = 0.15; // a weight that is named after the largest
-
-// ---- the head that is chosen as a new text is read, unless another was by a press, a link or a card ----
+const MIN_NAMED_WEIGHT = 0.15; // a weight that is named after the largest
 
 /**
  * @typedef {import("../../web/types").Head} Head
@@ -28,70 +24,6 @@ const READ_TOO = 0.15; // a weight that is named after the largest
  * @typedef {{ weight: number, column: number, label: string }} ReadKey
  * @typedef {import("./types").Forward & { kind?: string, head?: number }} AnyPart a head, or a feed-forward
  */
-
-let own = /** @type {Head | null} */ (null); // the last that was chosen so
-let known = ""; // the text that it was of
-let isLinked = false;
-effect(() => void (isOpeningLink() && (isLinked = true)));
-
-// Whether the chosen head is the one that the model opens on.
-const isUsual = () => {
-  const { kinds, opening } = page.run;
-  const at = opening.site ? siteNamed("site", opening.site, page.run) : { ...kinds[0], layer: 0 };
-  return sameHead(page.head, { ...at, head: Number(opening.head ?? 0) });
-};
-// Whether the head and token of the shown text are to be chosen: asked once for a text. What is switched off stays
-// in sight.
-const isFree = () => {
-  const { model, text: prompt, example, interventions: altered } = page.run;
-  const text = JSON.stringify([model, prompt]);
-  const isNew = text !== known && !example && !altered.length && !page.forward;
-  const free = isNew && !isLinked && cardState.place === null;
-  [known, isLinked] = [text, isOpeningLink()];
-  return free && page.query === null && (page.head === own || isUsual());
-};
-
-// Where no head leads: {run, place}.
-const surprising = signal(/** @type {{ run: string, place: number | null } | null} */ (null));
-
-// Of a text that the network wrote, the place where one head leads, before anything is shown of it; of any other the
-// head that adds most at its end: `named`, where it is known. Nothing is chosen if something was meanwhile.
-const choose = async (named = /** @type {Head | null} */ (null)) => {
-  const { run, stack, labels, n_prompt: start } = page.run;
-  const { head } = page;
-  const isWritten = stack === "decoder" && labels.length > start;
-  shared.isChoosing = isWritten;
-  try {
-    /** @type {import("./types").Telling} */
-    const told = isWritten ? await askOnce("telling", { run }) : {};
-    const { position: index = null, head: leading = named, leads } = told;
-    if (page.run.run !== run || page.head !== head || page.query || page.forward) return;
-    if (!leading) known = ""; // until the journey names one
-    batch(() => {
-      if (index !== null) setQuery({ stack, index });
-      if (leading) setHead(leading);
-      surprising.value = leads === false ? { run, place: index } : null;
-    });
-    own = page.head;
-  } finally {
-    if (page.run.run === run) shared.isChoosing = false;
-  }
-};
-on("run", ({ stack, labels, n_prompt: start }) => {
-  shared.isChoosing = false;
-  const isWritten = stack === "decoder" && labels.length > start && predicts();
-  if (isWritten && fields.tab === "journey" && isFree()) choose().catch(() => {});
-});
-
-// The same for a text that was written out of sight. answer: of the server, see journey.py; null before there is one.
-/** @type {(answer: JourneyAnswer | null) => void} */
-export const useAgreement = (answer) =>
-  useLayoutEffect(() => {
-    if (!answer || shared.isChoosing) return;
-    const { named } = answer;
-    if (isFree()) choose(named).catch(() => {});
-    else if (named && sameHead(page.head, named)) own = page.head;
-  }, [answer]);
 
 // ---- the sentences ----
 
@@ -116,7 +48,8 @@ const Reads = ({ numbers, row, isSelf, gap, writes }) => {
   const follows = (/** @type {ReadKey} */ { column }) =>
     isSelf && column > 0 && column <= row && key[column - 1] === query[row];
   const alike = others.filter(
-    (one) => one.weight >= READ_TOO && one.label === most.label && follows(one) === follows(most),
+    (one) =>
+      one.weight >= MIN_NAMED_WEIGHT && one.label === most.label && follows(one) === follows(most),
   );
   const all = [most, ...alike].map(({ weight }) => percentText(weight)).join(" + ");
   const shares = html`<span class="shares">${all}</span>`;
@@ -240,13 +173,13 @@ const useTexts = (part, answer, at) => {
     const isChanged = !isOff && texts[0][0] !== texts[1][0];
     const { position } = data;
     const asked = isChanged && askOnce("deciding", { run, position }).catch(() => null);
-    return { texts, decides: (await asked)?.n === 1 };
+    return { texts, decides: ((await asked) || null)?.n === 1 };
   };
   return useAnswer(part, written, answer && textAsked(answer.position, at)).current;
 };
 
 // What a card says of a head.
-/** @type {(of: import("./types").HeadSentences) => any[]} */
+/** @param {import("./types").HeadSentences} props */
 const sentencesOf = ({ numbers, answer, at, row, texts, isOff, whose }) => {
   const { stack, hidden, labels } = page.run;
   const isOwn = at.stack === stack;
@@ -273,8 +206,6 @@ export const HeadCard = ({ part, answer, numbers, at, row, label }) => {
   const { kinds, n_heads: across } = page.run;
   const nHeads = kinds.reduce((sum, { n_layers: count }) => sum + count * across, 0);
   const name = knownName(whose, isOff);
-  const { run, place } = surprising.value ?? {};
-  const isSurprise = run === page.run.run && place === answer?.position;
   const decides = isKnown && written.decides;
   const decision = say("One head of {n} decides", { n: nHeads });
   const sentences = isKnown
@@ -284,7 +215,7 @@ export const HeadCard = ({ part, answer, numbers, at, row, label }) => {
   return html`<section class="head-card" aria-live="polite" aria-busy=${!isKnown}>
     <h3><span class="card-line">${shared.isChoosing ? "…" : decides ? decision : name}</span>
       <small>${decides && name}${" "}${isKnown && label && html`<span class="head-label" aria-live="off">${label}</span>`}</small></h3>
-    ${isKnown && isSurprise && !decides && html`<p class="hint">${say("No head leads in this text: its most surprising word.")}</p>`}
+    ${isKnown && isSurprise(answer.position) && !decides && html`<p class="hint">${say("No head leads in this text: its most surprising word.")}</p>`}
     <ol>${sentences.map((sentence) => html`<li>${sentence}</li>`)}</ol>
     <div class="card-actions"><${SwitchOff} of=${at} />
       <button type="button" class="enlarge" aria-expanded=${String(shared.isLarge)}

@@ -30,7 +30,8 @@ import {
 } from "../attention/numbers.js";
 import { shared, useJourney } from "./next_words.js";
 import { newShown, useCell } from "../attention/cell.js";
-import { askTexts, HeadCard, useAgreement } from "./head_card.js";
+import { askTexts, HeadCard } from "./head_card.js";
+import { useLeadingHead } from "./leading_head.js";
 import { layerGeometryOf, partsOf } from "./geometry.js";
 import { OneLayer, Picture } from "./layers.js";
 import { Questions } from "./questions.js";
@@ -50,7 +51,7 @@ import { Questions } from "./questions.js";
 
 /** @param {{ found: ReadersAnswer }} props */
 const Readers = ({ found }) => {
-  /** @type {(token: import("../../web/types").Query | null) => any} */
+  /** @param {import("../../web/types").Query | null} token */
   const named = (token) =>
     token && html`<strong><${Token} label=${labelsOf(token.stack)[token.index]} /></strong>`;
   const [from, to] = [named(page.query), named(page.key)];
@@ -68,11 +69,11 @@ const Readers = ({ found }) => {
   </section>`;
 };
 
-const FEW = 96; // heads: more are cells until their layer is opened
+const MAX_PICTURED_HEADS = 96; // heads: more are cells until their layer is opened
 const NARROW_PX = 440; // one layer at a time
 const WIDE_PX = 860; // the chosen head is next to the picture
-const SHARE = 0.58; // of the width is the picture's
-const ACROSS = 4; // heads in a row of one
+const PICTURE_SHARE = 0.58; // of the width is the picture's
+const HEADS_A_ROW = 4; // heads in a row of one
 const HEAD_PX = 60; // of a head in an opened layer, with its gap
 const HEIGHT = { least: 420, alone: 560, most: 570, margin: 40, above: 360 };
 
@@ -127,7 +128,7 @@ const Side = ({ view, at, width }) => {
   const source = encoder && at.stack === page.run.stack ? encoder : null;
   const type = fontPx() / 14;
   const alone = useMemo(() => {
-    const across = isNarrow ? ACROSS : Math.floor(width / HEAD_PX);
+    const across = isNarrow ? HEADS_A_ROW : Math.floor(width / HEAD_PX);
     const { kinds } = view;
     return layerGeometryOf({
       width,
@@ -151,7 +152,7 @@ const Side = ({ view, at, width }) => {
 
 // What the card is about: a head of the network, or the words of the text; or neither, a feed-forward.
 const CardKinds = () => {
-  /** @type {(asksWords: boolean, says: string) => any} */
+  /** @param {boolean} asksWords @param {string} says */
   const one = (asksWords, says) =>
     html`<button type="button" aria-pressed=${String(!page.forward && shared.asksWords === asksWords)}
       onClick=${() => {
@@ -169,7 +170,7 @@ const LARGE_HEAD = ["views/journey/large_head.js", "LargeHead"];
 const WAITING = html`<section class="head-card word-card" aria-busy="true" />`;
 
 // The card of the chosen head or feed-forward, or of the words; what goes with it, and where to go on.
-/** @param {{ part: Part, current: JourneyAnswer | null, at: ShownHead, numbers: import("../../web/head_numbers.js").HeadNumbers | null, row: number | null, found: ReadersAnswer | null, large: any }} props */
+/** @param {{ part: Part, current: JourneyAnswer | null, at: ShownHead, numbers: import("../../web/head_numbers.js").HeadNumbers | null, row: number | null, found: ReadersAnswer | null, large: import("preact").ComponentChild }} props */
 const HeadSide = ({ part, current, at, numbers, row, found, large }) => {
   useMetrics(part);
   const label = headLabel(at);
@@ -191,7 +192,7 @@ const HeadSide = ({ part, current, at, numbers, row, found, large }) => {
 
 /** @param {import("./types").BodyProps} props */
 const Body = ({ part, answer, asked, current, shown, cell }) => {
-  const at = /** @type {any} */ (headShown());
+  const at = /** @type {ShownHead} */ (headShown());
   const { run } = page;
   const found = useReaders(part);
   const isWide = part.width >= WIDE_PX;
@@ -199,13 +200,17 @@ const Body = ({ part, answer, asked, current, shown, cell }) => {
     () => heightLeft(part.element.current, !isWide),
     [run.run, part.width, page.projector],
   );
-  const isCurrent = asked.run === run.run;
+  const isCurrent = asked?.run === run.run;
   const view = useMemo(() => {
     const told = toldOf(answer, at.stack);
     const kinds = run.kinds.filter(({ stack }) => stack === at.stack);
     const isOwn = at.stack === run.stack;
     return {
-      ...{ answer: told, kinds, many: run.n_heads * at.n_layers * kinds.length > FEW },
+      ...{
+        answer: told,
+        kinds,
+        many: run.n_heads * at.n_layers * kinds.length > MAX_PICTURED_HEADS,
+      },
       choose: (/** @type {Head} */ head) => {
         part.startTimer();
         shared.asksWords = false;
@@ -226,7 +231,7 @@ const Body = ({ part, answer, asked, current, shown, cell }) => {
     };
   }, [run, at.stack, answer, found, height, isCurrent]);
   useAtlases(part, view.kinds);
-  const width = isWide ? Math.round(SHARE * part.width) : part.width;
+  const width = isWide ? Math.round(PICTURE_SHARE * part.width) : part.width;
   const columns = { gridTemplateColumns: isWide ? `${width}px minmax(0, 1fr)` : "minmax(0, 1fr)" };
   const isOwn = at.stack === run.stack;
   const row = chosenRow(at.stack) ?? (isOwn ? answer.position - tracedFrom(at.stack) : null);
@@ -247,10 +252,10 @@ const Journey = () => {
   const shown = useMemo(newShown, []);
   const cell = useCell(shown);
   const { answer, asked, current } = useJourney(part);
-  useAgreement(current);
+  useLeadingHead(current);
   const { head } = page;
   const facts = answer && {
-    run: asked.run,
+    run: asked?.run,
     place: answer.position,
     site: head && siteName(head),
     head: head?.head,

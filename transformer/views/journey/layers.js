@@ -211,7 +211,7 @@ export const Picture = ({ view, width, height, source }) => {
       return html`<span class="caption" style=${box}>${kind === "self" ? say("self") : say("cross")}</span>`;
     });
   // The label next to a row.
-  /** @type {(words: string | number, row: { top: number, height: number }, wide?: number) => any} */
+  /** @param {string | number} words @param {{ top: number, height: number }} row @param {number} [wide] */
   const rowName = (words, row, wide = 16) => {
     const left = at.left - (wide + 4) * at.type;
     const top = row.top + row.height / 2 - 9 * at.type;

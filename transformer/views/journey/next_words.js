@@ -32,7 +32,7 @@ import { beginning, readFrom, Token } from "../../web/text.js";
 import { weightsOfToken } from "../attention/numbers.js";
 import { countInWords, distribution, draws, probabilitiesOf, settingsNow } from "./distribution.js";
 
-const SHOWN = 5;
+const MAX_BARS = 5;
 
 // ---- what the journey shows, too ----
 
@@ -57,20 +57,19 @@ export const shared = reactive({
   word: /** @type {{ places: number[], word: string } | null} */ (null),
 });
 const letGo = () => (shared.preview = null);
-let lastModel = "";
-on("run", (facts) => {
-  if (facts?.model !== lastModel) shared.isLarge = false; // the picture of another network's heads comes first
-  lastModel = facts?.model ?? "";
+on("run", ({ model }) => {
+  if (model !== page.before?.run.model) shared.isLarge = false; // the picture of another network's heads comes first
+  letGo();
 });
-for (const event of ["escape", "run"]) on(event, letGo);
+on("escape", letGo);
 effect(() => {
   if (cardState.place !== null) letGo();
 });
 
-/** @type {(data: Record<string, any>) => Promise<import("./types").Without>} */
+/** @type {(data: { run: string }) => Promise<import("./types").Without>} */
 export const withoutHead = (data) => askOnce("without_head", data);
 // What is asked of the chosen feed-forward, about the word of an answer of the journey.
-/** @type {(answer: import("./types").JourneyAnswer) => Record<string, any>} */
+/** @type {(answer: import("./types").JourneyAnswer) => import("./types").ForwardAsked} */
 export const forwardAsked = ({ position, target }) => ({
   ...{ run: page.run.run, position, target },
   ...page.forward,
@@ -79,7 +78,7 @@ export const forwardAsked = ({ position, target }) => ({
 export const forwardName = ({ layer }) => say("the feed-forward of layer {layer}", { layer });
 
 // The server's answer about the last token read, {answer, asked, current} as of useAnswer; none of another network.
-/** @type {(part: Part) => { answer: import("./types").JourneyAnswer | null, asked: any, current: import("./types").JourneyAnswer | null }} */
+/** @type {(part: Part) => { answer: import("./types").JourneyAnswer | null, asked: import("./types").JourneyAsked | null, current: import("./types").JourneyAnswer | null }} */
 export const useJourney = (part) => {
   const model = useRef("");
   const isChosen = page.run && chosenRow(page.run.stack) !== null;
@@ -100,7 +99,7 @@ const usePreview = (part, answer) => {
   const word = shared.preview ? null : shared.word;
   const forward = shared.preview || word ? null : page.forward;
   const head = word || forward ? null : (shared.preview ?? headShown());
-  const [found, setFound] = useState(/** @type {Preview | null} */ (null));
+  const [preview, setPreview] = useState(/** @type {Preview | null} */ (null));
   const isAsked = useRef(false);
   const isOff = head ? isAblated(head) : forward && isForwardOff(forward);
   const left = word ? { places: word.places } : head && { site: siteName(head), head: head.head };
@@ -112,21 +111,21 @@ const usePreview = (part, answer) => {
       ? forwardAsked(answer)
       : left && { run: page.run.run, position: answer.position, ...left });
   const key = JSON.stringify(wanted || null);
-  const isDue = Boolean(wanted) && found?.key !== key;
+  const isDue = Boolean(wanted) && preview?.key !== key;
   useLayoutEffect(() => {
     part.setPending(usePreview, isDue);
     if (!isDue || isAsked.current) return;
     const of = word ?? forward ?? head;
-    const take = (/** @type {Partial<Preview>} */ told) => {
+    const take = (/** @type {Partial<Preview>} */ outcome) => {
       isAsked.current = false;
-      setFound(of && { of, key, ...told });
+      setPreview(of && { of, key, ...outcome });
     };
     isAsked.current = true;
     const question = word ? "without_words" : forward ? "feed_forward" : "without_head";
-    const asked = askOnce(question, wanted);
-    asked.then(take, ({ message }) => take({ refusal: message }));
-  }, [key, found]);
-  return wanted && !isDue ? found : null;
+    const answered = askOnce(question, /** @type {{ run: string }} */ (wanted));
+    answered.then(take, ({ message }) => take({ refusal: message }));
+  }, [key, preview]);
+  return wanted && !isDue ? preview : null;
 };
 
 // What the bars are without, in words.
@@ -202,14 +201,15 @@ const Bar = ({ token, answer, own, drawn, without, step, isCurrent }) => {
 };
 
 // What follows the text that is being typed, where this browser has the network; null while none is typed.
-/** @type {(part: Part) => { answer: import("./types").TypedAnswer, asked: any } | null} */
+/** @type {(part: Part) => { answer: import("./types").TypedAnswer, asked: { text: string } } | null} */
 const useTyped = (part) => {
   const { text, model } = controls;
   const isTyped = page.typing && page.run?.model === model && page.run.text !== text;
   const isWanted = isTyped && predicts() && page.inBrowser.includes(model);
   const wanted = isWanted && { model, text, interventions: interventions() };
   const found = useAnswer(part, (data) => ask("typed", data).catch(() => null), wanted);
-  return wanted && found.answer && found.asked.model === model ? found : null;
+  const { answer, asked } = found;
+  return wanted && answer && asked && asked.model === model ? { answer, asked } : null;
 };
 
 // The bars and their text, the only parts drawn again as a control moves.
@@ -237,7 +237,7 @@ const Drawn = ({ answer, preview, isCurrent }) => {
     own=${own[token.id]} drawn=${drawn.probabilities[token.id]}
     without=${without && { own: without.own[token.id], drawn: without.drawn[token.id] }} />`;
   return html`<ul ref=${useFilling(answer.position, 500)}>
-      ${tokensShown(answer, SHOWN, other).map(bar)}
+      ${tokensShown(answer, MAX_BARS, other).map(bar)}
     </ul>
     <${Legend} preview=${preview} />
     <p class="drawn-says">${answer.labels && `${say("Shown for your text, as you type it.")} `}${countInWords(settings, drawn.count, answer)}${
@@ -258,7 +258,7 @@ const NextWords = () => {
   const place = answer && { place: answer.position, stack: page.run.stack };
   const facts = typed
     ? { ...place, typed: typed.asked.text }
-    : answer && { run: asked.run, ...place };
+    : answer && { run: asked?.run, ...place };
   const { of } = preview ?? {};
   const site = of && leftOutPlace(of);
   return html`<section class="next-words" aria-label=${capital(say("what comes next"))}

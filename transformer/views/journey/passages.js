@@ -7,37 +7,35 @@ import { html } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
 import { page, shell } from "../../web/store.js";
 
-const LENGTH = "20"; // tokens that are written after a passage
+const NEW_TOKENS = "20"; // that are written after a passage
 
-/** @type {(props: { part: import("../../web/part.js").Part, at: import("../../web/store.js").Head }) => any} */
+/** @param {{ part: import("../../web/part.js").Part, at: import("../../web/store.js").Head }} props */
 export const Passages = ({ part, at }) => {
   const { run, model } = page.run;
   const chosen = { site: siteName(at), head: at.head };
-  const ask = (/** @type {any} */ data) => askOnce("passages", data);
-  /** @type {import("./types").PassagesAnswer | null} */
-  const found = useAnswer(part, ask, { run, ...chosen }).current;
+  const { current } = useAnswer(part, (data) => askOnce("passages", data), { run, ...chosen });
   const read = (/** @type {string} */ text) =>
     shell.apply({
-      ...{ model, text, max_new_tokens: LENGTH, tab: "journey" },
+      ...{ model, text, max_new_tokens: NEW_TOKENS, tab: "journey" },
       ...{ site: chosen.site, head: String(chosen.head) },
     });
   const row = (/** @type {{ text: string, number: number }} */ { text, number }) => html`<li>
-    <button type="button" class="passage" onClick=${() => read(text)}><small>${found?.title}: ${numeral(number.toFixed(2))}</small>
+    <button type="button" class="passage" onClick=${() => read(text)}><small>${current?.title}: ${numeral(number.toFixed(2))}</small>
       <span translate=${false}><bdi>${text}</bdi></span></button>
   </li>`;
-  return html`<section class="passages" aria-live="polite" aria-busy=${!found}>
+  return html`<section class="passages" aria-live="polite" aria-busy=${!current}>
     <h3>${
-      found && !found.passages.length
+      current && !current.passages.length
         ? say("This model's heads have not been measured over many texts.")
-        : found &&
+        : current &&
           sayN(
             "{does}: strongest in these passages, from {n} text",
             "{does}: strongest in these passages, from {n} texts",
-            found.n_texts,
-            { does: capital(found.label ?? found.title) },
+            current.n_texts,
+            { does: capital(current.label ?? current.title) },
           )
     }</h3>
-    <ol>${found?.passages.map(row)}</ol>
-    ${found && found.passages.length > 0 && html`<p class="hint">${say("Press one to read it here with this head.")}</p>`}
+    <ol>${current?.passages.map(row)}</ol>
+    ${current && current.passages.length > 0 && html`<p class="hint">${say("Press one to read it here with this head.")}</p>`}
   </section>`;
 };

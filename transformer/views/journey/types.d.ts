@@ -1,8 +1,7 @@
 // What the questions of this room answer; tests/static holds the server to it.
 import type { HeadNumbers } from "../../web/head_numbers.js";
 import type { Part } from "../../web/part.js";
-import type { Kind } from "../../web/store.js";
-import type { Head } from "../../web/types";
+import type { Attributes, Head, Kind } from "../../web/types";
 import type { CellState, ShownNumbers } from "../attention/types";
 
 /** A token that may follow; joins: whether it goes on with the word before it. */
@@ -49,6 +48,13 @@ export interface JourneyAnswer extends Predicted {
   encoder: { norms: Float32Array; lens: NextToken[] } | null;
   named: Head | null;
 }
+/** What is asked of the journey; position: null for the server's default. */
+export interface JourneyAsked {
+  run: string;
+  position?: number;
+}
+/** What is asked of a feed-forward, about a word; `of` the page's chosen one. */
+export type ForwardAsked = { run: string; position: number; target: number } & Partial<Forward>;
 /** The tokens that the network would write. */
 export interface Continuation {
   labels: string[];
@@ -192,7 +198,7 @@ export interface HeadButtonProps {
   view: PictureView;
   small: boolean;
   box: Box | null;
-  keys: Record<string, any>;
+  keys: Attributes;
 }
 /** columns: lists of heads, top to bottom; small: whether each is a heatmap. */
 export interface HeadsProps {
@@ -253,8 +259,25 @@ export interface LargeHeadProps {
 export interface BodyProps {
   part: Part;
   answer: JourneyAnswer;
-  asked: any;
+  asked: JourneyAsked | null;
   current: JourneyAnswer | null;
   shown: ShownNumbers;
   cell: CellState;
+}
+
+// ---- by question ----
+
+declare module "../../web/types" {
+  interface Answers {
+    journey: JourneyAnswer;
+    continuation: Continuation;
+    deciding: Deciding;
+    telling: Telling;
+    without_head: Without;
+    without_words: Without;
+    feed_forward: FeedForward;
+    word_effects: WordEffects;
+    passages: PassagesAnswer;
+    typed: TypedAnswer;
+  }
 }

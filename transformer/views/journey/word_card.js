@@ -10,9 +10,9 @@ import { page } from "../../web/store.js";
 import { continued, Token, WORD, wordOf } from "../../web/text.js";
 import { shared } from "./next_words.js";
 
-const ROWS = 5;
-const LEAST = 0.02; // of a probability: a smaller change is none
-const DEEPEST = 0.2; // a change that is shaded in full, if none is larger
+const MAX_ROWS = 5;
+const MIN_CHANGE = 0.02; // of a probability: a smaller change is none
+const FULL_CHANGE = 0.2; // a change that is shaded in full, if none is larger
 
 /**
  * @typedef {import("./types").WordEffect} Effect
@@ -44,7 +44,7 @@ const between = (alone) => {
   return least === most ? least : say("{least} to {most}", { least, most });
 };
 
-/** @type {(props: { entries: Entry[], target: NextToken, word: string }) => any} */
+/** @param {{ entries: Entry[], target: NextToken, word: string }} props */
 const Finding = ({ entries, target, word }) => {
   const [first] = entries;
   const before = percentText(target.probability);
@@ -53,7 +53,7 @@ const Finding = ({ entries, target, word }) => {
     ...{ word: strong(first.word), next: strong(word), before },
     after: html`<strong>${percentText(first.probability)}</strong>`,
   };
-  if (Math.abs(first.probability - target.probability) < LEAST)
+  if (Math.abs(first.probability - target.probability) < MIN_CHANGE)
     return sayWith("Leaving out any one word changes little: {next} stays near {before}.", values);
   if (!first.alone) return sayWith("Without {word}, {next} goes from {before} to {after}.", values);
   return sayWith(
@@ -62,7 +62,7 @@ const Finding = ({ entries, target, word }) => {
   );
 };
 
-/** @type {(props: { entry: Entry, target: NextToken, isShown: boolean, choose: () => void }) => any} */
+/** @param {{ entry: Entry, target: NextToken, isShown: boolean, choose: () => void }} props */
 const Row = ({ entry: { word, alone, probability }, target, isShown, choose }) => {
   const wide = (/** @type {number} */ share) => `${(100 * share).toFixed(2)}%`;
   const name = alone ? say("{word} (all {n})", { word, n: alone.length }) : word;
@@ -77,20 +77,20 @@ const Row = ({ entry: { word, alone, probability }, target, isShown, choose }) =
 /** @type {(part: import("../../web/part.js").Part, position: number, places: number[] | undefined) => string[] | null} */
 const useTexts = (part, position, places) => {
   const { run } = page.run;
-  const both = async (/** @type {any} */ data) => {
+  const both = async (/** @type {{ run: string, position: number, places: number[] }} */ data) => {
     const [whole, without] = await Promise.all([
       askOnce("continuation", { run, position }),
       askOnce("without_words", data),
     ]);
-    return [whole.labels, without.labels];
+    return [whole, without].map(({ labels = [] }) => labels);
   };
   const asked = places && page.run.stack === "decoder" && { run, position, places };
-  const found = useAnswer(part, both, asked).current;
-  return found && found.map((/** @type {string[]} */ labels) => continued(labels, position));
+  const texts = useAnswer(part, both, asked).current;
+  return texts && texts.map((labels) => continued(labels, position));
 };
 
 // What would be written without the word, or in its gap.
-/** @type {(props: { texts: string[] | null, shown: Entry, isDecoder: boolean }) => any} */
+/** @param {{ texts: string[] | null, shown: Entry, isDecoder: boolean }} props */
 const Texts = ({ texts, shown, isDecoder }) => {
   const { likeliest } = shown;
   const [whole, without] = (texts ?? []).map(
@@ -126,15 +126,16 @@ export const WordCard = ({ part, answer }) => {
   const shown = hovered ?? chosen;
   const texts = useTexts(part, answer?.position ?? 0, shown?.places);
   useLayoutEffect(() => {
-    const { stack, target } = found ?? {};
+    const { stack = "", target } = found ?? {};
+    const before = target?.probability ?? 0;
     const most = Math.max(
-      DEEPEST,
-      ...entries.map((one) => Math.abs(one.probability - target.probability)),
+      FULL_CHANGE,
+      ...entries.map(({ probability }) => Math.abs(probability - before)),
     );
     /** @type {number[]} */
     const shares = [];
     for (const { places, probability } of entries)
-      for (const at of places) shares[at] = (target.probability - probability) / most;
+      for (const at of places) shares[at] = (before - probability) / most;
     const choose = (/** @type {number} */ place) => press(entryAt(place));
     effects.value = found && { ...{ run, stack, shares, choose }, left: shown?.places ?? [] };
     shared.word = found && shown ? { places: shown.places, word: shown.word } : null;
@@ -147,7 +148,7 @@ export const WordCard = ({ part, answer }) => {
     [],
   );
   const word = answer ? wordOf(answer.target_label, answer.position) : "";
-  const rows = entries.slice(0, ROWS);
+  const rows = entries.slice(0, MAX_ROWS);
   return html`<section class="head-card word-card" aria-live="polite" aria-busy=${!found}>
     <h3><span class="card-line">${answer ? sayWith("Which words mattered to {word}?", { word: html`<${Token} label=${word} />` }) : "…"}</span></h3>
     ${

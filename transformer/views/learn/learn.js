@@ -34,7 +34,7 @@ const SmallHeads = ({ picture, ...grid }) => {
 // null; picked: the chosen one.
 /** @param {{ pictures?: Training["pictures"], best: (import("./types").BestHead & { label: string }) | null, picked: PickedHead | null, pick: (head: PickedHead) => void }} props */
 const LearnedHeads = ({ pictures, best, picked, pick }) => {
-  /** @type {(entry: [string, SentAtlas]) => any} */
+  /** @param {[string, SentAtlas]} entry */
   const kindOf = ([name, picture]) => {
     const [stack, kind] = name.split(".");
     const [at, layer, sort] = best?.site.split(".") ?? [];
@@ -182,7 +182,7 @@ const Afterwards = ({ shown, facts, picked }) => {
   });
   const save = trying(async () => {
     const { id, at } = shown;
-    const { name, type, base64 } = await ask("checkpoint", { id, at });
+    const { name, type, base64 = "" } = await ask("checkpoint", { id, at });
     saveFile(new Blob([decodeBytes(base64)], { type }), name);
   });
   const none = !facts?.kept.length;
@@ -202,7 +202,7 @@ const Learn = () => {
   const [round, setRound] = useState(0);
   const again = () => setRound(round + 1);
   const [typed, type] = useState(/** @type {string | null} */ (null));
-  const [picked, pick] = useState(/** @type {any} */ (null));
+  const [picked, pick] = useState(/** @type {import("./types").PickedHead | null} */ (null));
   const { answer, asked } = useAnswer(part, "learned", { id, at, question, round });
   /** @type {Training | null} */
   const facts = asked?.id === id ? answer : null; // else another training's, until this one's arrives
@@ -238,7 +238,7 @@ const Learn = () => {
     step: answer.step,
     answer: answer.answer,
     right: answer.answer === answer.wanted,
-    id: asked.id,
+    id: asked?.id,
     at: answer.at,
   };
   const [exercise, ...others] = declared;
@@ -248,7 +248,7 @@ const Learn = () => {
   const own = html`<details class="learn-own" key="own" open=${isOwn}>
       <summary>${say("Train your own")}</summary>
       <div class="panel-controls learn-controls">${others.map(control)}</div>
-      <${Buttons} status=${answer && statusOf(asked.id, answer)} training=${training} facts=${facts}
+      <${Buttons} status=${answer && statusOf(asked?.id ?? "", answer)} training=${training} facts=${facts}
         again=${again} />
     </details>`;
   return html`<section class="learn" ...${part.attributes(state)}>

@@ -10,8 +10,8 @@ import { reactive, showProblem } from "../../web/store.js";
 import { cardState } from "../../web/card.js";
 
 export const RECORDED = "recorded-"; // see server/learning.py
-const AT = "learn.at"; // the field of the step that is looked at
-const TRAINING = "viz-training"; // in sessionStorage: the visitor's training, for a reload
+const STEP_FIELD = "learn.at"; // the field of the step that is looked at
+const STORAGE_KEY = "viz-training"; // in sessionStorage: the visitor's training, for a reload
 const [SOON_MS, SLOWLY_MS, OUT_OF_SIGHT_MS] = [400, 1500, 5000];
 
 /**
@@ -35,21 +35,21 @@ export const isLive = (facts) =>
 export const useTraining = () =>
   useMemo(() => {
     /** @type {import("./types").Field[]} */
-    const declared = Object.entries(fieldsOf("learn")).filter(([field]) => field !== AT);
+    const declared = Object.entries(fieldsOf("learn")).filter(([field]) => field !== STEP_FIELD);
     const [[task, { default: first }]] = declared;
     let before = first;
     /** @type {ShownTraining} */
     const shown = reactive({ id: "", at: null, question: null, given: false });
-    const linked = fields[AT]; // by a link, before this view was on the page
+    const linked = fields[STEP_FIELD]; // by a link, before this view was on the page
     bindField(
-      AT,
+      STEP_FIELD,
       () => shown.at,
       (step) => (shown.at = step),
     );
     /** @type {(id: string, more?: Partial<ShownTraining>) => void} */
     const show = (id, more = {}) => {
       Object.assign(shown, { id, at: null, question: null, given: false, ...more });
-      if (!id.startsWith(RECORDED)) storage?.setItem(TRAINING, id);
+      if (!id.startsWith(RECORDED)) storage?.setItem(STORAGE_KEY, id);
     };
     const showRecorded = () => show(RECORDED + (before = fields[task]));
     // A link's plan for a training of the visitor's own opens the section for it.
@@ -64,7 +64,7 @@ export const useTraining = () =>
       showRecorded();
       shown.at = linked;
     }
-    const own = takeLeft(TRAINING);
+    const own = takeLeft(STORAGE_KEY);
     const showOwn = async () => {
       const { plan: planned } = await ask("learned", { id: own });
       take(planned);
@@ -74,7 +74,7 @@ export const useTraining = () =>
     if (own) trying(showOwn)();
     const follow = (/** @type {string} */ name) => name === task && showRecorded();
     const plan = () => Object.fromEntries(declared.map(([name, one]) => [one.name, fields[name]]));
-    const take = (/** @type {Record<string, any>} */ values) =>
+    const take = (/** @type {import("../../web/types").PlainValues} */ values) =>
       declared.forEach(([name, one]) => (fields[name] = values[one.name]));
     return { declared, plan, take, shown, show, showRecorded, follow };
   }, []);
@@ -102,7 +102,7 @@ export const useProgress = (part, facts, again) => {
 
 // ---- its steps as a film ----
 
-const FRAMES = 24; // of a recorded training, at most
+const MAX_FRAMES = 24; // of a recorded training, at most
 const FRAME_MS = 130;
 
 // Play a recorded training: {isPlaying, play, stop}. It plays by itself as it is first seen, unless the visitor
@@ -124,7 +124,7 @@ export const usePlaying = (part, facts, shown) => {
   }, [facts, part.seen]);
   useLayoutEffect(() => {
     if (!isPlaying || at === undefined || !kept.includes(at) || shown.at !== at) return undefined;
-    const next = kept[kept.indexOf(at) + Math.ceil(kept.length / FRAMES)];
+    const next = kept[kept.indexOf(at) + Math.ceil(kept.length / MAX_FRAMES)];
     if (next === undefined) {
       shown.at = null;
       return setPlaying(false);

@@ -1,4 +1,5 @@
 // What the questions of this room answer; tests/static holds the server to it.
+import type { ExportedFile } from "../export/types";
 import type { DeclaredField, Figure, SentAtlas } from "../../web/types";
 
 /** What was measured at a step, and the head that does most of the exercise's work; accuracy, score: from 0 to 1. */
@@ -44,6 +45,15 @@ export interface Training {
   curves: Figure;
 }
 
+/** The network of a step as a model of this visit; task: the exercise's name. */
+export interface AdoptedModel {
+  model: string;
+  label: string;
+  task: string;
+  max_new_tokens: number;
+  [field: string]: unknown;
+}
+
 /** Which training and which of its steps is looked at, null for the last one; question: null for the exercise's
  * example; given: whether a link set the fields, which otherwise follow a recorded training. */
 export interface ShownTraining {
@@ -66,3 +76,15 @@ export interface PickedHead {
 }
 /** A field of this view and its declaration. */
 export type Field = [name: string, declared: DeclaredField];
+
+// ---- by question ----
+
+declare module "../../web/types" {
+  interface Answers {
+    learned: Training;
+    train: { id: string };
+    steer: object;
+    adopt: AdoptedModel;
+    checkpoint: ExportedFile;
+  }
+}

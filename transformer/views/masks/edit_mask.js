@@ -175,7 +175,7 @@ const Editor = () => {
   const isNew = asked?.run === run && asked.site === wanted.site;
   const last = useRef(/** @type {BoardState | null} */ (null)); // kept until the next one arrives
   last.current = useMemo(
-    () => (isNew ? boardOf(answer, { kind, layer, edits }) : last.current),
+    () => (isNew && answer ? boardOf(answer, { kind, layer, edits }) : last.current),
     [isNew, answer, edits, place],
   );
   const shown = last.current;
@@ -204,7 +204,7 @@ const Editor = () => {
       else if (query < 0) editLine(mine, `*,${key}`);
       else editCell(mine, query, key, shown.before(query, key), counts);
     });
-  /** @type {(mask: string, words: string, hidden: boolean) => any} */
+  /** @param {string} mask @param {string} words @param {boolean} hidden */
   const without = (mask, words, hidden) => html`<label hidden=${hidden}><input type="checkbox"
     class=${`no-${mask}`} checked=${own.without.has(mask)} onChange=${(
       /** @type {import("../../web/types").ChangeOf} */ { target },
@@ -215,7 +215,7 @@ const Editor = () => {
   const clear = () => setEdited(new Map([...edits].filter(([name]) => name !== place)));
   const apply = () =>
     alter([...interventions().filter(({ type }) => type !== "mask"), ...masksOf(edits)]);
-  /** @type {(look: string, sign: string, words: string) => any} */
+  /** @param {string} look @param {string} sign @param {string} words */
   const key = (look, sign, words) => html`<span><i class=${look}>${sign}</i>${words}</span>`;
   return html`<section class="maskedit whatif"
     data-allowed=${shown?.count} data-applied=${shown && String(shown.applied)}

@@ -43,7 +43,7 @@ const Line = ({ at, places, reads }) => {
 };
 
 // A change that takes the causal mask away in every layer.
-/** @type {(change: Record<string, any>) => boolean} */
+/** @type {(change: import("../../web/types").Change) => boolean} */
 const opens = ({ type, kind = "self", layer = null, without = [] }) =>
   type === "mask" && kind === "self" && layer === null && without.includes("causal");
 

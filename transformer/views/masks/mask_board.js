@@ -9,7 +9,7 @@ import { useEvent } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 
-const [LARGEST, EASY, LEAST] = [24, 14, 4]; // px of a cell
+const [MAX_CELL_PX, EASY_CELL_PX, MIN_CELL_PX] = [24, 14, 4]; // px of a cell
 const [HEIGHT, SIDE] = [720, 2200]; // px of a board at a glance, and of the largest
 const [LABEL, LINE_PX, LEAST_MARK] = [11, 16, 8]; // characters; of a label; px of a cell with a mark
 /**
@@ -25,8 +25,8 @@ const SIGNS = { forbid: "×", allow: "+" };
 /** @type {(labels: {queries: string[], keys: string[]}, room: {left: number, top: number}, width: number) => number} */
 const cellPx = ({ queries, keys }, { left, top }, width) => {
   const fit = Math.min((width - left - 4) / keys.length, (HEIGHT - top - 4) / queries.length);
-  const most = Math.min(LARGEST, SIDE / Math.max(queries.length, keys.length));
-  return Math.floor(Math.max(LEAST, Math.min(most, Math.max(fit, EASY))));
+  const most = Math.min(MAX_CELL_PX, SIDE / Math.max(queries.length, keys.length));
+  return Math.floor(Math.max(MIN_CELL_PX, Math.min(most, Math.max(fit, EASY_CELL_PX))));
 };
 
 // allowed(query, key); edit(query, key): "allow", "forbid" or null.
@@ -65,7 +65,7 @@ const roomFor = (/** @type {string[]} */ labels) => labelRoom({ ticktext: labels
 /** @param {import("./types").LabelsProps} props */
 const Labels = ({ name, side, labels, cell, edited }) => {
   const every = Math.max(1, Math.ceil(LINE_PX / cell));
-  /** @type {(text: string, at: number) => any} */
+  /** @param {string} text @param {number} at */
   const label = (text, at) => {
     const edit = edited(at);
     return (
@@ -100,8 +100,9 @@ const cellUnder = (event, canvas, cell, { queries, keys }) => {
 // mask's name; change(cell) edits a cell, null while editing is not possible.
 /** @param {import("./types").BoardProps} props */
 export const Board = ({ part, shown, change }) => {
-  const canvas = useRef(/** @type {any} */ (null));
-  const cursor = useRef(/** @type {any} */ (null));
+  /** @type {{ current: HTMLCanvasElement }} */
+  const canvas = useRef(null);
+  const cursor = useRef(/** @type {HTMLElement | null} */ (null));
   const [at, setAt] = useState(/** @type {BoardCell | null} */ (null)); // the cell of the pointer or the keys
   const [told, tell] = useState(/** @type {BoardCell | null} */ (null)); // the cell that is read aloud
   const { labels, words, lineEdit } = shown;

@@ -4,7 +4,7 @@
  * @typedef {Set<string>} Cells
  * @typedef {{without: Cells, allow: Cells, forbid: Cells}} Edits without: whole masks by name
  * @typedef {"allow" | "forbid" | null} Said
- * @typedef {Record<string, any>} Plain an intervention as plain values
+ * @typedef {import("../../web/types").Change} Plain an intervention as plain values
  * @typedef {(query: number, key: number) => boolean} OfCell
  * @typedef {{edit: (query: number, key: number) => Said, before: OfCell, planned: OfCell,
  *   isRemoved: (name: string) => boolean}} Plan
@@ -63,9 +63,12 @@ export const editLine = ({ allow, forbid }, line) => {
   next?.add(line);
 };
 
-/** @type {(cells: Cells) => (number | null)[][]} */
+/** @type {(cells: Cells) => [number | null, number | null][]} */
 const plain = (cells) =>
-  [...cells].map((cell) => cell.split(",").map((place) => (place === "*" ? null : Number(place))));
+  [...cells].map((cell) => {
+    const [query, key] = cell.split(",").map((place) => (place === "*" ? null : Number(place)));
+    return [query, key];
+  });
 /** @type {(cells?: (number | null)[][]) => Cells} */
 const named = (cells = []) =>
   new Set(cells.map((cell) => cell.map((place) => place ?? "*").join(",")));

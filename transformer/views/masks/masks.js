@@ -134,8 +134,8 @@ const Removal = () => {
     row: asked.row,
     site: asked.site,
     head: asked.head,
-    which: answer.which ?? "",
-    share: answer.share ?? "",
+    which: answer?.which ?? "",
+    share: answer?.share ?? "",
   };
   return html`<div class="removal" ...${part.attributes(facts)}>
     <div class="masks-head">
@@ -157,7 +157,7 @@ const Removal = () => {
 
 const Sentences = () => {
   const { texts, lengths, outputs } = page.batch;
-  /** @type {(text: string, row: number) => any} */
+  /** @param {string} text @param {number} row */
   const sentence = (
     text,
     row,
@@ -173,7 +173,7 @@ const Sentences = () => {
 };
 
 // picture(name): of a mask of this site.
-/** @param {{ picture: (which: string) => any, site: Site }} props */
+/** @param {{ picture: (which: string) => import("preact").ComponentChild, site: Site }} props */
 const EachMask = ({ picture, site }) => {
   const hidden = page.batch.padding_hidden;
   return html`<div class="three">
@@ -253,7 +253,7 @@ const Scores = () => {
   const { batch } = page.batch;
   const { row, mask_head: head } = fields;
   const site = siteName(siteChosen());
-  /** @type {(title: string, stage: string) => any} */
+  /** @param {string} title @param {string} stage */
   const scores = (title, stage) => html`<section>
     <h4>${title}</h4>
     <${AnswerFigure} part=${part} question="heatmap" name=${stage}

@@ -72,11 +72,22 @@ export interface LabelsProps {
 /** A question whose answer is a picture, and how it is drawn: see Figure. */
 export interface AnswerFigureProps {
   part: Part;
-  question: string;
-  data: Record<string, any>;
+  question: "mask" | "padded";
+  data: object | null;
   name: string;
   wide?: string;
   height?: number;
   fit?: object;
   change?: (figure: Figure) => void;
+}
+
+// ---- by question ----
+
+declare module "../../web/types" {
+  interface Answers {
+    mask: MaskPicture;
+    padded: MaskPicture;
+    removal: Removal;
+    used_mask: UsedMask;
+  }
 }

@@ -22,7 +22,7 @@ const LANE_PX = 43; // from the middle between two stacks to a block
 
 // ---- words ----
 
-/** @type {(name: string) => any} */
+/** @param {string} name */
 const computedBy = (name) => {
   const model = html`<bdi translate=${false}>${name}</bdi>`;
   if (!page.inBrowser.includes(name))
@@ -92,7 +92,7 @@ const Formulas = ({ formulas, blocks, drawing: { here, show } }) => {
     fields.equation = topic;
     if (hasServer()) openSection("equations");
   };
-  /** @type {(one: import("./types").BlockFormula) => any} */
+  /** @param {import("./types").BlockFormula} block */
   const row = ({ equation, title, formula, kinds }) => {
     const block = blocks.find(({ kind }) => kinds.includes(kind)) ?? null;
     const look = [kinds.includes(hereKind) && "is-here", `of-${equation}`];
@@ -146,7 +146,7 @@ const Sum = ({ branches, drawing }) => html`<div class="sum">
 const Column = ({ stack, drawing }) => {
   const { sublayers, parallel, before, after, reads, writes, shape, times } = stack;
   const isMemory = stack.stack === "encoder";
-  /** @type {(blocks: Block[]) => any} */
+  /** @param {Block[]} blocks */
   const boxes = (blocks) =>
     blocks.map((block) => html`<${Box} key=${block.name} block=${block} drawing=${drawing} />`);
   const sums = parallel
@@ -181,7 +181,6 @@ const pathOfMemory = (...refs) => {
 const Architecture = () => {
   const part = usePart();
   const { run } = page;
-  /** @type {{ answer: import("./types").Architecture | null, asked: any }} */
   const { answer, asked } = useAnswer(part, "architecture", run && { run: run.run });
   const [pointed, setPointed] = useState(/** @type {string | null} */ (null));
   const [memory, setMemory] = useState(/** @type {string[]} */ ([]));

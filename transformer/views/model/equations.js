@@ -13,14 +13,17 @@ import { mounted, useAnswer, usePart } from "../../web/part.js";
 
 // ---- formulas as text, drawn as MathML ----
 
+/** @import { ComponentChild } from "preact" */
+/** @import { Attributes } from "../../web/types" */
+
 const TOKEN =
   /(?<space>\s*)(?:"(?<mtext>[^"]*)"|(?<mn>\d+(?:[.,\u00a0\u202f]\d+)*)|(?<mi>\p{L}+′?|∞)|:(?<part>\w+)|(?<mo>\/\/|\S))/gu;
-/** @type {(tag: string, ...children: any[]) => any} */
+/** @type {(tag: string, ...children: ComponentChild[]) => ComponentChild} */
 const mathElement = (tag, ...children) => html`<${tag}>${children}</${tag}>`;
-/** @type {(terms: any[]) => any} */
+/** @type {(terms: ComponentChild[]) => ComponentChild} */
 const row = (terms) => (terms.length === 1 ? terms[0] : mathElement("mrow", ...terms));
 // The style sheet slants letters: the browser's own slanted ones are in few fonts.
-/** @type {(text: string) => any} */
+/** @param {string} text */
 const identifier = (text) =>
   html`<mi mathvariant="normal" class=${[...text].length > 2 ? "name" : undefined}>${text}</mi>`;
 
@@ -29,30 +32,31 @@ const identifier = (text) =>
 // `_` and `^` set an index and a power, `/` a fraction, `√` a root; `//` is a plain slash. Braces
 // group and are not seen, `f(x)` applies a function, and "..." are words. `:part` names the symbol
 // before it; symbols: gets the first of each part.
-/** @type {(formula: string, of: (part: string) => any, symbols: Record<string, any>) => any} */
+/** @type {(formula: string, of: (part: string) => Attributes, symbols: Record<string, ComponentChild>) => ComponentChild} */
 const elements = (formula, of, symbols) => {
-  /** @type {any[]} */
   const tokens = [...formula.matchAll(TOKEN)].map(({ groups }) => {
     const { space, ...kinds } = groups ?? {};
-    const [kind, text] = Object.entries(kinds).find(([, found]) => found !== undefined) ?? [];
+    const [kind = "", text = ""] =
+      Object.entries(kinds).find(([, match]) => match !== undefined) ?? [];
     return { kind, text, touches: !space };
   });
+  const next = () => tokens.shift() ?? { kind: "", text: "" };
   const takes = (/** @type {string} */ sign) => tokens[0]?.text === sign && Boolean(tokens.shift());
 
-  const named = (/** @type {any} */ node) => {
+  const named = (/** @type {ComponentChild} */ node) => {
     if (tokens[0]?.kind !== "part") return node;
-    const { text: part } = tokens.shift();
+    const { text: part } = next();
     symbols[part] ??= node;
     return html`<mrow ...${of(part)}>${node}</mrow>`;
   };
   const fenced = () =>
     mathElement("mrow", mathElement("mo", "("), ...terms(")"), mathElement("mo", ")"));
-  /** @type {() => any} */
+  /** @type {() => ComponentChild} */
   const atom = () => {
     if (takes("{")) return row(terms("}"));
     if (takes("(")) return fenced();
     if (takes("√")) return mathElement("msqrt", atom());
-    const { kind, text } = tokens.shift();
+    const { kind, text } = next();
     return kind === "mi" ? identifier(text) : mathElement(kind, text === "//" ? "/" : text);
   };
   const scripted = () => {
@@ -67,18 +71,18 @@ const elements = (formula, of, symbols) => {
     return node;
   };
   const terms = (/** @type {string} */ end) => {
-    const found = [];
+    const list = [];
     while (tokens.length && !takes(end)) {
       const over = scripted();
-      found.push(takes("/") ? mathElement("mfrac", over, scripted()) : over);
+      list.push(takes("/") ? mathElement("mfrac", over, scripted()) : over);
     }
-    return found;
+    return list;
   };
   return row(terms(""));
 };
 
 // A line of a formula. of: the attributes of a part.
-/** @type {(text: string, of?: (part: string) => any) => any} */
+/** @type {(text: string, of?: (part: string) => Attributes) => ComponentChild} */
 export const formulaLine = (text, of = () => ({})) =>
   html`<math display="block">${elements(text, of, {})}</math>`;
 
@@ -95,11 +99,11 @@ const shownNumber = (value) => {
 };
 
 // One excerpt of our source.
-/** @type {(code: import("./types").Excerpt, of: import("./types").MarkPart) => any} */
+/** @param {import("./types").Excerpt} code @param {import("./types").MarkPart} of */
 const excerpt = ({ file, symbol, lines }, of) => {
   const piece = (/** @type {import("./types").Piece} */ [text, parts]) =>
     parts.length ? html`<span ...${of(...parts)}>${text}</span>` : text;
-  /** @type {(line: import("./types").SourceLine, at: number) => any} */
+  /** @param {import("./types").SourceLine} line @param {number} at */
   const line = ({ number, pieces: [[first, parts], ...rest] }, at) => {
     const bare = first.trimStart(); // a wrapped line is indented a little more
     const pieces = [/** @type {import("./types").Piece} */ ([bare, parts]), ...rest];
@@ -117,7 +121,7 @@ const excerpt = ({ file, symbol, lines }, of) => {
 
 // Symbol, name, shape, and some of its numbers. A screen reader reads a formula as one thing, and only these
 // names can be reached by the keyboard.
-/** @type {(shown: import("./types").FormulaTensor, of: import("./types").MarkPart, symbol: any) => any} */
+/** @param {import("./types").FormulaTensor} shown @param {import("./types").MarkPart} of @param {ComponentChild} symbol */
 const tensor = ({ part, name, shape, cells, more }, of, symbol) => {
   const cell = (
     /** @type {import("./types").FormulaCell} */ { label, token, value },
@@ -136,7 +140,7 @@ const tensor = ({ part, name, shape, cells, more }, of, symbol) => {
   </div>`;
 };
 
-/** @type {(name: string, title: string, content: any) => any} */
+/** @param {string} name @param {string} title @param {ComponentChild} content */
 const column = (name, title, content) => html`<section class="equation-side">
   <h4>${title}</h4>
   <div class=${`equation-${name} equation-column`}>${content}</div>
@@ -157,10 +161,13 @@ const Equations = () => {
     "data-part": parts[0],
     class: parts.includes(lit) ? "is-lit" : "",
   });
-  const lightIt = (/** @type {Event & { target: any }} */ { target }) =>
-    light(target.closest("[data-part]")?.dataset.part ?? lit);
+  const lightIt = (/** @type {Event & { target: Element }} */ { target }) => {
+    /** @type {HTMLElement | null} */
+    const marked = target.closest("[data-part]");
+    light(marked?.dataset.part ?? lit);
+  };
   const listeners = {
-    onPointerOver: (/** @type {PointerEvent & { target: any }} */ event) =>
+    onPointerOver: (/** @type {PointerEvent & { target: Element }} */ event) =>
       event.pointerType === "mouse" && lightIt(event),
     onFocusIn: lightIt,
     onClick: lightIt,
@@ -170,7 +177,7 @@ const Equations = () => {
   const found = tensors.find((one) => one.part === lit);
   const drawn = (/** @type {string} */ text) => formulaLine(text, of);
   const symbolOf = (/** @type {string} */ name) => {
-    /** @type {Record<string, any>} */
+    /** @type {Record<string, ComponentChild>} */
     const symbols = {};
     for (const text of formula) elements(text, () => ({}), symbols);
     return symbols[name];

@@ -1,4 +1,5 @@
 // What the questions of this room answer; tests/static holds the server to it.
+import type { Attributes } from "../../web/types";
 
 /** A part of a network. each: parameters of one such part, of which its stack has `times`. */
 export interface Block {
@@ -94,4 +95,13 @@ export interface Equation {
   says: string[];
 }
 /** The attributes of what stands for parts of a formula. */
-export type MarkPart = (...parts: string[]) => Record<string, any>;
+export type MarkPart = (...parts: string[]) => Attributes;
+
+// ---- by question ----
+
+declare module "../../web/types" {
+  interface Answers {
+    architecture: Architecture;
+    equations: Equation;
+  }
+}

@@ -19,7 +19,7 @@ const asked = ({ run, head }) => {
 const Bias = () => {
   const part = usePart();
   const { answer, asked: of } = useAnswer(part, "bias", asked(page));
-  /** @type {(name: import("./types").BiasPicture, heading: string) => any} */
+  /** @param {import("./types").BiasPicture} name @param {string} heading */
   const picture = (name, heading) =>
     html`<section><h3>${heading}</h3><${Figure} part=${part} name=${name} figure=${answer?.[name]} /></section>`;
   return html`<div class="score-bias" hidden=${!page.run?.biases_scores} ...${part.attributes({ run: of?.run })}>

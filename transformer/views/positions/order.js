@@ -14,11 +14,13 @@ const Order = () => {
   const intact = useAnswer(part, "broken_text", what && { run });
   const without = useAnswer(part, "broken_text", what && { run, what });
   const isCurrent = [intact, without].every(({ asked }) => asked?.run === run);
-  const text = (/** @type {{ answer: import("./types").BrokenText }} */ { answer }) =>
-    html`<strong><bdi translate=${false}>“${continued(answer.labels, start - 1)}”</bdi></strong>`;
-  const others = interventions().filter((one) => one.what !== what);
+  const text = (
+    /** @type {{ answer: import("../whatif/types").BrokenText | null }} */ { answer },
+  ) =>
+    html`<strong><bdi translate=${false}>“${continued(answer?.labels ?? [], start - 1)}”</bdi></strong>`;
+  const others = interventions().filter((change) => change.what !== what);
   const isOff = others.length < interventions().length;
-  const flip = () => alter(isOff ? others : [...others, { type: "break", what }]);
+  const flip = () => alter(isOff || !what ? others : [...others, { type: "break", what }]);
   return html`<section class="order" ...${part.attributes(isCurrent ? { run } : {})} hidden=${!what}>
     <p>${isCurrent && sayWith("With positions it writes {intact}, without them {without}.", { intact: text(intact), without: text(without) })}</p>
     <button type="button" class="switch-off" aria-pressed=${String(isOff)} onClick=${flip}>${

@@ -11,10 +11,8 @@ import { html, useMemo, useRef } from "../../web/preact.js";
 import { chosenRow, page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
-/**
- * @typedef {import("../../web/types").Figure} PlotlyFigure
- * @typedef {import("./types").StackAsked} StackAsked
- */
+/** @import { Figure as PlotlyFigure, PlotlyObject } from "../../web/types" */
+/** @import { StackAsked } from "./types" */
 
 const MOST_PX = { table: 300, shift: 460 }; // of a trained matrix one sees the pattern, not the numbers
 
@@ -40,7 +38,7 @@ const stackOnPhones = ({ layout, data }) => {
   layout.height = 3 * step;
   layout.margin = { ...layout.margin, l: 90, r: 8 };
   const inner = 2 * step + strip;
-  layout.annotations.forEach((/** @type {any} */ heading, /** @type {number} */ place) => {
+  layout.annotations.forEach((/** @type {PlotlyObject} */ heading, /** @type {number} */ place) => {
     const top = 1 - (place * step) / inner;
     const suffix = place ? String(place + 1) : "";
     Object.assign(heading, { x: 0, y: top, text: layout.meta.headings[place] });
@@ -96,7 +94,7 @@ const Inputs = ({ common }) => {
       place: answer.position,
       token: html`<${Token} label=${answer.label} />`,
     });
-  const facts = answer && { run: asked.run, stack: asked.stack, place: answer.position };
+  const facts = answer && { run: asked?.run, stack: asked?.stack, place: answer.position };
   return html`<div class="position-inputs" ...${part.attributes(facts)}>
     <p class="input-lengths">${answer && sumInWords(answer)}</p>
     <${Figure} part=${part} name="strips" figure=${answer?.strips} change=${stackOnPhones} numbers=${sums} />
@@ -121,7 +119,8 @@ const shiftSays = (answer) => {
     );
     return `${asks} ${none}`;
   }
-  const { fitted, n_pairs: pairs, largest_miss: miss, relative_miss: relative, chance } = answer;
+  const shift = /** @type {import("./types").FittedShift} */ (answer);
+  const { fitted, n_pairs: pairs, largest_miss: miss, relative_miss: relative, chance } = shift;
   if (!fitted) {
     const exact = say(
       "Yes: it rotates each pair of dimensions, a sine and a cosine, by an angle of " +
@@ -157,7 +156,7 @@ const Shift = ({ common }) => {
     if (next !== model.current) fields.steps = 1; // another model may know fewer positions
     model.current = next;
   });
-  const most = answer?.largest;
+  const most = answer?.largest ?? NaN; // until it is known, no number is one of these
   const step = trying((/** @type {import("../../web/types").ChangeOf} */ { target: { value } }) => {
     const k = Number(value);
     if (!(Number.isInteger(k) && k >= 1 && k <= most)) {
@@ -173,10 +172,11 @@ const Shift = ({ common }) => {
     }
     fields.steps = k;
   });
-  const facts = answer && { k: asked.k, miss: answer.largest_miss, relative: answer.relative_miss };
+  const { k: steps } = asked ?? {};
+  const facts = answer && { k: steps, miss: answer.largest_miss, relative: answer.relative_miss };
   return html`<div class="position-shift" ...${part.attributes(facts)}>
     <div class="positions-head">
-      <label>${say("Steps k")} <input class="steps-k" type="number" min="1" max=${most} step="1"
+      <label>${say("Steps k")} <input class="steps-k" type="number" min="1" max=${answer?.largest} step="1"
         value=${fields.steps} disabled=${most < 1} onChange=${step} /></label>
       <label>${say("Shown")} <${Select} class="steps-shown" options=${options} value=${fields.shown}
         set=${(/** @type {string} */ shown) => (fields.shown = shown)} /></label>
@@ -189,7 +189,7 @@ const Shift = ({ common }) => {
   </div>`;
 };
 
-const MOST = 12; // dimensions of which a visitor sees curves
+const MAX_DIMENSIONS = 12; // dimensions of which a visitor sees curves
 
 // "0, 1, 8" as [0, 1, 8]; size: how many dimensions there are. Throws an Error with a sentence.
 /** @type {(text: string, size: number) => number[]} */
@@ -201,21 +201,21 @@ const parseDimensions = (text, size) => {
   /** @type {(n: number) => boolean} */
   const fits = (n) => Number.isInteger(n) && n >= 0 && n < size;
   const different = new Set(numbers).size === numbers.length;
-  if (numbers.length >= 1 && numbers.length <= MOST && different && numbers.every(fits)) {
+  if (numbers.length >= 1 && numbers.length <= MAX_DIMENSIONS && different && numbers.every(fits)) {
     return numbers;
   }
   const got = text.trim().slice(0, 40) || say("(nothing)");
   throw new Error(
     say("dimensions must be 1 to {most} different whole numbers from 0 to {last}; got {got}", {
-      most: MOST,
+      most: MAX_DIMENSIONS,
       last: size - 1,
       got,
     }),
   );
 };
 
-const MOST_STEPS = 4096;
-const AT_FIRST = String(fieldsOf("positions").dimensions?.default);
+const MAX_STEPS = 4096;
+const FIRST_DIMENSIONS = String(fieldsOf("positions").dimensions?.default);
 
 // Of a link: stack, by its place among the network's; dimensions, of those that there are at first what a small
 // network has.
@@ -224,8 +224,8 @@ const follow = () => {
   const { stacks, d_model: size } = page.run;
   const dimensions = String(fields.dimensions);
   wholeNumber("stack", fields.stack, 0, stacks.length - 1);
-  wholeNumber("steps", fields.steps, 1, MOST_STEPS);
-  if (dimensions !== AT_FIRST) parseDimensions(dimensions, size);
+  wholeNumber("steps", fields.steps, 1, MAX_STEPS);
+  if (dimensions !== FIRST_DIMENSIONS) parseDimensions(dimensions, size);
 };
 
 // place: of the stack in the run.
@@ -238,7 +238,7 @@ const Matrix = ({ common, place }) => {
   const [matrix, similarity] = [ask("matrix"), ask("similarity")];
   const { used } = matrix.answer?.figure?.layout.meta ?? {};
   const facts = { run: matrix.asked?.run, stack: matrix.asked?.stack };
-  /** @type {(name: string, found: { answer: import("./types").MatrixPicture | null }, change: (figure: PlotlyFigure) => void) => any} */
+  /** @param {string} name @param {{ answer: import("./types").MatrixPicture | null }} found @param {(figure: PlotlyFigure) => void} change */
   const picture = (name, { answer }, change) =>
     html`<${Figure} part=${part} name=${name} figure=${answer?.figure} change=${change} />`;
   return html`<div class="positions" ...${part.attributes(facts)}>

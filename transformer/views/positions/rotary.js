@@ -32,7 +32,7 @@ const Rotary = () => {
   /** @typedef {import("./types").RotaryPicture} Name */
   const says = (/** @type {Name} */ name) =>
     html`<p class=${`${name}-says`}>${answer?.says && `${answer.says[name]}.`}</p>`;
-  /** @type {(name: Name, height: number) => any} */
+  /** @param {Name} name @param {number} height */
   const picture = (name, height) =>
     html`${says(name)}<${Figure} part=${part} name=${name} figure=${answer?.[name]} height=${height} />`;
   return html`<div class="rotary" hidden=${!page.run?.is_rotary} ...${part.attributes({ run: of?.run, pair: of?.pair })}>

@@ -25,19 +25,17 @@ export interface Inputs {
 
 /** Without a figure a fit would fit any matrix, and nothing is said but the largest k.
  * fitted: by least squares; chance: relative_miss of a fit to random numbers. */
-export type Shift =
-  | { figure: null; largest: number; k?: undefined }
-  | {
-      figure: Figure;
-      largest: number;
-      stack: string;
-      k: number;
-      fitted: boolean;
-      n_pairs: number;
-      largest_miss: number;
-      relative_miss: number;
-      chance: number;
-    };
+export interface FittedShift {
+  figure: Figure;
+  stack: string;
+  k: number;
+  fitted: boolean;
+  n_pairs: number;
+  largest_miss: number;
+  relative_miss: number;
+  chance: number;
+}
+export type Shift = Partial<Omit<FittedShift, "figure">> & { figure: Figure | null; largest: number };
 
 /** A head, and the pair of its features that is drawn, where the network rotates them. */
 export interface RotaryAsked {
@@ -48,22 +46,25 @@ export interface RotaryAsked {
   pair: number;
 }
 export type RotaryPicture = "angles" | "pair" | "distance";
-/** says: a sentence for each picture. */
-export type Rotary =
-  | { is_rotary: false }
-  | ({
-      is_rotary: true;
-      n_pairs: number;
-      says: Record<RotaryPicture, string>;
-    } & Record<RotaryPicture, Figure>);
+/** says: a sentence for each picture; none of a network that rotates nothing. */
+export type Rotary = {
+  is_rotary: boolean;
+  n_pairs?: number;
+  says?: Record<RotaryPicture, string>;
+} & Partial<Record<RotaryPicture, Figure>>;
 
 export type BiasPicture = "before" | "bias" | "after";
 /** product: what a score is before the bias, "q·k / √16". */
-export type Bias =
-  | { says: ""; product?: undefined }
-  | ({ says: string; product: string } & Record<BiasPicture, Figure>);
+export type Bias = { says: string; product?: string } & Partial<Record<BiasPicture, Figure>>;
 
-/** The labels of what the network writes, with one of its ideas left out or with all. */
-export interface BrokenText {
-  labels: string[];
+// ---- by question ----
+
+declare module "../../web/types" {
+  interface Answers {
+    positions: MatrixPicture;
+    inputs: Inputs;
+    shift: Shift;
+    bias: Bias;
+    rotary: Rotary;
+  }
 }

@@ -16,7 +16,7 @@ import {
 import { tokenInWords, tokensShown } from "../journey/next_words.js";
 
 const MAX_CANDIDATES = 10;
-const LEAST_MOVE = 0.005; // of a bar that has a tick where it was
+const MIN_MOVE = 0.005; // of a bar that has a tick where it was
 
 // All on the likeliest token that may be taken.
 /** @type {(own: Float64Array, never: number | null) => Float64Array} */
@@ -26,7 +26,7 @@ const greedy = (own, never) => {
   return new Float64Array(own.length).fill(1, best, best + 1);
 };
 // {states: each token's probability in each; count: of tokens that can be drawn; whyCut(id)}.
-/** @type {(answer: import("../journey/types").JourneyAnswer, settings: any) => import("./types").States} */
+/** @type {(answer: import("../journey/types").JourneyAnswer, settings: import("../journey/distribution.js").Settings) => import("./types").States} */
 const statesOf = ({ logits, never }, settings) => {
   const own = probabilitiesOf(logits);
   const cutPadding = (/** @type {number} */ id) =>
@@ -36,7 +36,7 @@ const statesOf = ({ logits, never }, settings) => {
     const taken = greedy(own, never);
     return { states: [own, taken, taken], count: 1, whyCut: cutPadding };
   }
-  const by = (/** @type {any} */ filters) =>
+  const by = (/** @type {{ top_k?: number, top_p?: number }} */ filters) =>
     distribution(logits, { ...settings, ...filters }, never);
   const [warmed, first, drawn] = [by({ top_k: 0, top_p: 1 }), by({ top_p: 1 }), by({})];
   const whyCut = (/** @type {number} */ id) => {
@@ -52,7 +52,7 @@ const wide = (share) => `${(100 * share).toFixed(2)}%`;
 /** @param {{ share: number, own: number, why: string | null }} props */
 const Bar = ({ share, own, why }) => html`<span class="state">
     <span class="bars"><i class="drawn" style=${{ width: wide(share) }} />
-      ${Math.abs(share - own) >= LEAST_MOVE && html`<i class="own" style=${{ left: wide(own) }} />`}</span>
+      ${Math.abs(share - own) >= MIN_MOVE && html`<i class="own" style=${{ left: wide(own) }} />`}</span>
     <span class=${share ? "value" : "value none"}>${why ?? percentText(share, share ? undefined : 0)}</span>
   </span>`;
 

@@ -17,13 +17,11 @@ const word = (label) => label.replace(/^␣/u, "");
 /** @param {{ part: import("../../web/part.js").Part, position: number, label: string, isHidden: boolean }} props */
 const Hidden = ({ part, position, label, isHidden }) => {
   const { answer } = useAnswer(part, "masked", { run: page.run.run, position });
-  if (!answer?.labels) return null;
-  const [best, ...others] = answer.labels
+  const { labels, probabilities: shares = [] } = answer ?? {};
+  if (!labels) return null;
+  const [best, ...others] = labels
     .slice(0, MAX_GUESSES)
-    .map((/** @type {string} */ one, /** @type {number} */ at) => ({
-      label: word(one),
-      share: answer.probabilities[at],
-    }));
+    .map((guess, at) => ({ label: word(guess), share: shares[at] }));
   const bar = (
     /** @type {{ label: string, share: number }} */ { label: other, share },
   ) => html`<li style=${{ "--share": share }}>

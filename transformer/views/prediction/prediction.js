@@ -14,6 +14,8 @@ import { labelRoom } from "../../web/labels.js";
 import { fontPx } from "../../web/theme.js";
 import { cellBox } from "../../web/cells.js";
 
+/** @import { CellText, Figure as PlotlyFigure, PlotlyObject } from "../../web/types" */
+
 // The surprisal of each token.
 
 const Surprisal = () => {
@@ -21,7 +23,7 @@ const Surprisal = () => {
   const { run } = page;
   const { answer, asked } = useAnswer(part, "surprisal", run && { run: run.run });
   const says = answer?.none ?? answer?.says;
-  /** @type {(name: string, words: string) => any} */
+  /** @param {string} name @param {string} words */
   const key = (name, words) => html`<span class=${`key ${name}`}>${words}</span>`;
   return html`<div class="surprisal-box" ...${part.attributes({ run: asked?.run })}>
     <p class="surprisal-says">${says && asSentence(says)}</p>
@@ -36,8 +38,8 @@ const Surprisal = () => {
 // The logit lens.
 
 const TYPE_PX = 14; // of the tokens in the cells, as laid out by Python
-/** @type {(meta: any, row: number, column: number, values: number[]) => string} */
-const cellText = (meta, row, column, [value]) =>
+/** @type {(meta: { best: string[][] }, row: number, column: number, values?: number[]) => string} */
+const cellText = (meta, row, column, [value] = []) =>
   `${meta.best[row][column]} ${numeral(value.toFixed(4))}`;
 /** @type {(scale: [number, string][]) => string} */
 const gradient = (scale) =>
@@ -45,21 +47,21 @@ const gradient = (scale) =>
 
 /** @type {(answer: import("./types").LensPage) => string} */
 const words = ({ tied, predicts }) => {
-  const told = [
+  const sentences = [
     say(
       "The residual stream after each layer goes through the model's final norm (if it has one) and output layer (nostalgebraist 2020). They were not trained for it, so early rows may be nonsense.",
     ),
   ];
   if (tied && predicts) {
-    told.push(
+    sentences.push(
       say("The input repeats the token just read: output layer and embedding are one matrix."),
     );
   }
-  told.push(
+  sentences.push(
     say("Underlined: the same best token as the model's own, in the top row."),
     say("Click a column to choose its token."),
   );
-  return told.join(" ");
+  return sentences.join(" ");
 };
 
 // Row names are next to the picture: remove the figure's row names and colour bar.
@@ -81,12 +83,12 @@ const fitBesideRows = ({ data, layout }, width) => {
 };
 
 // Row names are next to the picture, so that they stay visible when it is scrolled.
-/** @param {{ layout: any }} props */
+/** @param {{ layout: PlotlyObject }} props */
 const Rows = ({ layout }) => {
   const { t: top, b: bottom } = layout.margin;
   const names = layout.meta.row_labels;
   const height = (layout.height - top - bottom) / names.length;
-  /** @type {(text: string, y: number, kind?: string) => any} */
+  /** @param {string} text @param {number} y @param {string} [kind] */
   const at = (text, y, kind = "") =>
     html`<span class=${kind} style=${{ top: `${y}px` }}>${text}</span>`;
   return [
@@ -100,7 +102,7 @@ const Rows = ({ layout }) => {
 
 const Lens = () => {
   const part = usePart();
-  const [drawn, setDrawn] = useState(/** @type {any} */ (null));
+  const [drawn, setDrawn] = useState(/** @type {PlotlyFigure | null} */ (null));
   const { run } = page;
   const { answer, asked } = useAnswer(part, "lens", run && { run: run.run, first: fields.lens });
   const meta = answer?.figure?.layout.meta ?? {};
@@ -112,8 +114,8 @@ const Lens = () => {
     if (place >= 0 && place < total && outside) turn(Math.floor(place / columns) * columns);
   });
   useEvent("run", () => turn(0));
-  const change = (/** @type {import("../../web/types").Figure} */ made) =>
-    fitBesideRows(made, answer.figure.layout.width);
+  const change = (/** @type {PlotlyFigure} */ figure) =>
+    fitBesideRows(figure, answer?.figure.layout.width);
   const scale = { background: drawn && gradient(drawn.data[0].colorscale) };
   const first = asked?.first ?? 0;
   return html`<div class="lens-box" ...${part.attributes({ run: asked?.run, first })}>
@@ -121,12 +123,12 @@ const Lens = () => {
     <div class="lens-head">
       <span>${say("probability of the best token")} <span class="key">0 <i class="lens-scale" style=${scale}></i> 1</span></span>
       <${Pager} at=${first} size=${columns} total=${total} go=${turn}
-        inWords=${(/** @type {any} */ places) => say("tokens {first} to {last} of {total}", places)} />
+        inWords=${(/** @type {Record<string, number>} */ places) => say("tokens {first} to {last} of {total}", places)} />
     </div>
     <div class="lens-frame">
       <div class="lens-rows" aria-hidden="true">${drawn && html`<${Rows} layout=${drawn.layout} />`}</div>
       <${TokenColumns} part=${part} name="lens" figure=${answer?.figure} change=${change}
-        numbers=${(/** @type {[number, number, number[]]} */ ...cell) => cellText(meta, ...cell)} done=${setDrawn}
+        numbers=${(/** @type {Parameters<CellText>} */ ...cell) => cellText(meta, ...cell)} done=${setDrawn}
         first=${run && run.trace_start + first} wide=${say("Logit lens: each layer read as if it were the last")} />
     </div>
   </div>`;
@@ -135,7 +137,8 @@ const Lens = () => {
 // Scroll the column of the chosen token, or of the next one, into view.
 /** @param {import("./types").Columns & { box: import("../../web/types").Drawn }} props */
 const Band = ({ box, first, follows }) => {
-  const band = useRef(/** @type {any} */ (null));
+  /** @type {{ current: HTMLElement }} */
+  const band = useRef(null);
   const { run, query } = page;
   const isChosen = query && query.stack === run?.stack;
   const place = isChosen ? (follows ? predictedPosition() : query.index) - first : -1;
@@ -145,7 +148,7 @@ const Band = ({ box, first, follows }) => {
   const px = { left, width, top: yaxis?._offset, height: yaxis?._length };
   const at = Object.fromEntries(Object.entries(px).map(([side, value]) => [side, `${value}px`]));
   useLayoutEffect(() => {
-    const wide = band.current.closest(".wide");
+    const wide = /** @type {Element} */ (band.current.closest(".wide"));
     const [start, end] = [wide.scrollLeft, wide.scrollLeft + wide.clientWidth];
     if (shown && (left < start || left + width > end))
       wide.scrollLeft = left - wide.clientWidth / 2;
@@ -182,7 +185,7 @@ const SearchTree = () => {
 
 // ---- the next token ----
 
-/** @type {(step: number, steps: number) => any} */
+/** @param {number} step @param {number} steps */
 const title = (step, steps) =>
   sayWith("Step {step} of {steps}: chose “{token}” with probability {probability}", {
     step: step + 1,
@@ -208,7 +211,7 @@ const bitsInWords = ({ probabilities: all }) => {
 };
 // The layer from which on the network would say what it says in the end. lens: after the embedding and each
 // layer.
-/** @type {(answer: import("../journey/types").JourneyAnswer) => any} */
+/** @param {import("../journey/types").JourneyAnswer} answer */
 const knownFrom = ({ lens, position }) => {
   if (!lens.length) return null;
   const last = lens[lens.length - 1];

@@ -15,6 +15,19 @@ export interface MaskedToken {
   labels?: string[];
   probabilities?: number[];
 }
+/** The surprisal of each token; none: why there is none. */
+export interface Surprisal {
+  figure?: Figure;
+  says?: string;
+  none?: string;
+}
+/** A classifier's labels; no more than a null of a network without any. */
+export interface LabelScores {
+  figure: Figure | null;
+  labels?: string[];
+  scores?: number[];
+  probabilities?: number[] | null;
+}
 /** A page of the logit lens; columns: of a page. */
 export interface LensPage {
   figure: Figure;
@@ -26,4 +39,16 @@ export interface LensPage {
 export interface Columns {
   first: number;
   follows?: boolean;
+}
+
+// ---- by question ----
+
+declare module "../../web/types" {
+  interface Answers {
+    masked: MaskedToken;
+    surprisal: Surprisal;
+    lens: LensPage;
+    beams: { figure: Figure };
+    labels: LabelScores;
+  }
 }

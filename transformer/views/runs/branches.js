@@ -113,7 +113,7 @@ const runOf = ({ entry }) => entry.facts.run;
 // entries: of one prompt. gone: the runs that the server no longer keeps.
 /** @param {{ entries: import("../../web/types").PastRun[], gone: string[] }} props */
 const Tree = ({ entries, gone }) => {
-  const items = useRef(/** @type {Record<string, any>} */ ({}));
+  const items = useRef(/** @type {Record<string, HTMLElement | null>} */ ({}));
   const { run } = page.run;
   const [at, put] = useState({ run, stop: run }); // the item in the tab order, while this run is shown
   const roots = runTree(entries).filter(({ parent }) => !parent);
@@ -132,11 +132,11 @@ const Tree = ({ entries, gone }) => {
     if (event.key === "Enter" || event.key === " ") show(node);
     else if (to) {
       put({ run, stop: runOf(to) });
-      items.current[runOf(to)].focus();
+      items.current[runOf(to)]?.focus();
     } else return;
     event.preventDefault();
   };
-  /** @type {(node: import("./types").Node, level: number) => any} */
+  /** @type {(node: import("./types").Node, level: number) => import("preact").ComponentChild} */
   const item = (node, level) => {
     const { own, where, told } = wordsOf(node);
     const name = runOf(node);
@@ -187,21 +187,19 @@ const Choice = ({ answer, at, branch }) => {
   </button></li>`;
 };
 
-/** @param {{ step: number, steps: number, answer: import("./types").Candidates | null, asked: any }} props */
+/** @param {{ step: number, steps: number, answer: import("./types").Candidates | null, asked: { run?: string, step?: number } | null }} props */
 const Step = ({ step, steps, answer, asked }) => {
   const go = (/** @type {number} */ to) => setQuery(before(page.run.n_prompt + to));
-  const { n_prompt: start } = pastRun(asked?.run)?.facts ?? page.run ?? {};
-  /** @type {(of: import("./types").Candidates) => any} */
+  const { n_prompt: start } = pastRun(asked?.run ?? "")?.facts ?? page.run ?? {};
+  /** @param {import("./types").Candidates} of */
   const title = (of) => {
     const taken = of.labels[of.ids.indexOf(of.taken)];
-    return sayWith(
-      "Token {place} is “{token}”. It could have been:",
-      tokenAt(start + asked.step, taken),
-    );
+    const place = start + (asked?.step ?? 0);
+    return sayWith("Token {place} is “{token}”. It could have been:", tokenAt(place, taken));
   };
   const none = page.run && say("Nothing was generated, so there is no token to change.");
   const branch = (/** @type {number} */ id) =>
-    asked.run === page.run.run && branchAt(asked.step, id);
+    asked?.run === page.run.run && branchAt(asked.step ?? 0, id);
   const notes = answer && [
     say("These are the network's probabilities, before temperature and filters."),
     answer.searched && say("A branch of a beam search goes on greedily."),
@@ -235,10 +233,11 @@ const Branches = () => {
   const entries = pastRuns.filter(({ facts }) => isOfPrompt(facts));
   const runs = entries.map(({ facts }) => facts.run);
   const gone = useGone(part, run ? runs : null);
-  const shown = steps > 0 ? { answer, asked } : { answer: null, asked: { run: run?.run } };
-  return html`<section class="branches whatif" ...${part.attributes({ run: shown.asked?.run, step: shown.asked?.step })}>
+  /** @type {{ run?: string, step?: number } | null} */
+  const of = steps > 0 ? asked : { run: run?.run };
+  return html`<section class="branches whatif" ...${part.attributes({ run: of?.run, step: of?.step })}>
     <p>${say("Choose one of the candidates: the text branches there and goes on with the settings at the left. A sampled text uses the random numbers that it would have had anyway, so only the token makes the difference.")}</p>
-    <${Step} ...${{ step, steps, ...shown }} />
+    <${Step} step=${step} steps=${steps} answer=${steps > 0 ? answer : null} asked=${of} />
     <div class="branch-box">
       <h4>${say("The texts of this prompt so far")}</h4>
       ${entries.length > 0 && html`<${Tree} entries=${entries} gone=${gone} />`}

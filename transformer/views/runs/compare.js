@@ -87,7 +87,7 @@ const Texts = ({ pair }) => {
 
 // The probability of each token of two runs.
 
-/** @type {(figure: import("../../web/types").Figure) => import("../../web/figure.js").Table} */
+/** @type {(figure: import("../../web/types").Figure) => import("../../web/types").NumbersTable} */
 const numbersOf = ({ data: [bars], layout }) => ({
   rows: layout.meta.labels.map(
     (/** @type {string} */ label, /** @type {number} */ place) =>
@@ -189,23 +189,20 @@ const Difference = ({ pair, a, b }) => {
   };
   const { answer, asked } = useAnswer(part, "difference", wanted);
   const meta = answer?.figure?.layout.meta ?? {};
-  /** @type {(place: number, changed: any) => void} */
+  /** @type {(place: number, changed: Partial<import("./types").ComparedHead>) => void} */
   const pick = (place, changed) => {
     const now = heads.map((head, at) => (at === place ? { ...head, ...changed } : head));
     choose(alike(a, b) ? [now[0], now[0]] : now);
     const [{ head: number, ...site }] = now;
     if (number !== "mean") setHead({ ...site, head: number });
   };
-  /** @type {(place: number, facts: import("../../web/types").Run, words: string[], classes: string[]) => any} */
+  /** @param {number} place @param {import("../../web/types").Run} facts @param {string[]} words @param {string[]} classes */
   const pickers = (place, facts, [ofSite, ofHead], classes) => {
     const sites = sitesOf(facts);
     const hidden = place === 1 && alike(a, b);
     const at = heads[place] ?? { ...sites[0], head: 0 };
     const pickSite = (/** @type {string} */ name) =>
-      pick(
-        place,
-        sites.find((site) => siteName(site) === name),
-      );
+      pick(place, sites.find((site) => siteName(site) === name) ?? {});
     const pickHead = (/** @type {string} */ head) =>
       pick(place, { head: head === "mean" ? head : Number(head) });
     return html`<label hidden=${hidden}>${ofSite} <${Select} class=${classes[0]}

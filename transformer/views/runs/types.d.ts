@@ -51,3 +51,14 @@ export interface Node {
   children: Node[];
   parent: Node | null;
 }
+
+// ---- by question ----
+
+declare module "../../web/types" {
+  interface Answers {
+    compare: Comparison;
+    outcomes: FigureOrNone;
+    difference: FigureOrNone;
+    choices: Candidates;
+  }
+}

@@ -29,7 +29,7 @@ import { headLabel, kindAsked, knownHead, knownHeads, useMetrics } from "../atte
 const percent = (probability) => `${numeral((100 * probability).toPrecision(3))} %`;
 
 // The most important head for the token with this label.
-/** @type {(most: import("./types").HeadEffect, label: string) => any} */
+/** @param {import("./types").HeadEffect} most @param {string} label */
 const mostInWords = (most, label) => {
   const { before, after } = most;
   const does = headLabel(most);
@@ -59,7 +59,7 @@ const mapInWords = ({ log_probability: intact, limit }) =>
     ),
   ].join(" ");
 
-/** @param {{ part: import("../../web/part.js").Part, answer: import("./types").Importance, asked: any, toggle: (head: import("../../web/types").Head) => void }} props */
+/** @param {{ part: import("../../web/part.js").Part, answer: import("./types").Importance, asked: import("./types").ImportanceAsked, toggle: (head: import("../../web/types").Head) => void }} props */
 const ImportanceMap = ({ part, answer, asked, toggle }) => {
   const { stack, kind, position } = asked;
   const title = sayWith(
@@ -77,13 +77,13 @@ const ImportanceMap = ({ part, answer, asked, toggle }) => {
   </div>`;
 };
 // Which head matters for the selected token, with a map of all.
-/** @param {{ part: import("../../web/part.js").Part, answer: import("./types").Importance | null, asked: any, toggle: (head: import("../../web/types").Head) => void, change: (part: Partial<import("./types").AblationChoices>) => void }} props */
+/** @param {{ part: import("../../web/part.js").Part, answer: import("./types").Importance | null, asked: import("./types").ImportanceAsked | null, toggle: (head: import("../../web/types").Head) => void, change: (part: Partial<import("./types").AblationChoices>) => void }} props */
 const HeadImportance = ({ part, answer, asked, toggle, change }) => {
   const position = predictedPosition();
-  /** @type {(most: import("./types").HeadEffect) => any} */
+  /** @param {import("./types").HeadEffect} most */
   const button = (most) =>
     html` <button type="button" class="ablation-most"
-      onClick=${() => alter(withAblation(most, interventions(), asked.by))}>${say("Switch off {head}", { head: headName(most) })}</button>`;
+      onClick=${() => alter(withAblation(most, interventions(), asked?.by))}>${say("Switch off {head}", { head: headName(most) })}</button>`;
   return html`<div>
     <${PredictedToken} />
     <div class="whatif-buttons">
@@ -102,34 +102,42 @@ const coloursOf = ({ change, limit }) => {
   return change.map((row) => row.map((value) => colourAt(scale, (value / limit + 1) / 2)));
 };
 
-/** @type {() => any[]} */
-const ablations = () => interventions().filter(ablatesHeads);
+const ablations = () =>
+  /** @type {import("./types").Ablation[]} */ (interventions().filter(ablatesHeads));
 /** @type {(all: import("./types").Ablation[]) => import("../../web/types").Head[]} */
 const headsOf = (all) =>
   all.flatMap(({ stack, kind = "self", layer, heads }) =>
     heads.map((head) => ({ stack, kind, layer, head })),
   );
 /** @type {(all: import("./types").Ablation[]) => Set<string>} */
-const namesOf = (all) => new Set(headsOf(all).map((one) => `${siteName(one)}.${one.head}`));
+const namesOf = (all) => new Set(headsOf(all).map((head) => `${siteName(head)}.${head.head}`));
 
+/** @type {(head: import("../../web/types").Head, all: import("./types").Ablation[]) => import("./types").Ablation[]} */
+const withHead = (head, all) =>
+  /** @type {import("./types").Ablation[]} */ (withAblation(head, all));
+
+/** @type {import("./types").AblationChoices} */
+const NO_CHOICES = { of: "", kind: 0, by: "zero", chosen: [], position: null };
 // The choices for the shown run, [state, change(part of it)]: kind, its index among the run's; chosen, the
 // ablations as plain values; by; and position, of the map's token.
 /** @type {() => [import("./types").AblationChoices, (part: Partial<import("./types").AblationChoices>) => void]} */
 const useChoices = () => {
   const { run } = page;
-  const [kept, keep] = useState(/** @type {any} */ ({ of: null, kind: 0, by: "zero" }));
+  const [choices, setChoices] = useState(
+    /** @type {import("./types").AblationChoices} */ (NO_CHOICES),
+  );
   const first = () => ({
     of: run?.run,
-    kind: run?.kinds[kept.kind] ? kept.kind : 0,
-    by: ablations()[0]?.by ?? kept.by,
+    kind: run?.kinds[choices.kind] ? choices.kind : 0,
+    by: ablations()[0]?.by ?? choices.by,
     chosen: headsOf(ablations()).reduce(
-      (/** @type {any[]} */ all, head) => (isAblated(head, all) ? all : withAblation(head, all)),
-      [],
+      (all, head) => (isAblated(head, all) ? all : withHead(head, all)),
+      NO_CHOICES.chosen,
     ),
     position: null,
   });
-  const state = kept.of === run?.run ? kept : first();
-  return [state, (changed) => keep({ ...state, ...changed })];
+  const state = choices.of === run?.run ? choices : first();
+  return [state, (changed) => setChoices({ ...state, ...changed })];
 };
 
 // ---- the switches ----
@@ -142,7 +150,7 @@ const Grid = ({ kind: { stack, kind, n_layers: layers }, chosen, toggle, colours
   const last = { row: nHeads - 1, column: layers - 1 };
   const at = stop.row > last.row || stop.column > last.column ? { row: 0, column: 0 } : stop;
   const keysOf = useButtonKeys(last, setStop);
-  /** @type {(layer: number, head: number) => any} */
+  /** @param {number} layer @param {number} head */
   const button = (layer, head) => {
     const cell = { row: head, column: layer };
     const one = { stack, kind, layer, head };
@@ -161,7 +169,7 @@ const Grid = ({ kind: { stack, kind, n_layers: layers }, chosen, toggle, colours
       <span>${layer}·${head}${sign && html` <small class="sign">${sign}</small>`}</span><i style=${{ background: colours?.[layer][head] ?? "" }} />
     </button>`;
   };
-  /** @type {(_: any, head: number) => any} */
+  /** @param {unknown} _ @param {number} head */
   const row = (_, head) => Array.from({ length: layers }, (_each, layer) => button(layer, head));
   return html`<div class="ablation-grid" role="group" style=${{ "--layers": layers }}
     aria-label=${say("Heads to switch off: arrow keys move, Space chooses")}>
@@ -180,7 +188,7 @@ const HeadsByLabel = ({ kind }) => {
     groups.set(label, group);
     group.heads.push(`${layer}·${head}`);
   }
-  /** @type {(group: [string, { sign: string | null, heads: string[] }]) => any} */
+  /** @param {[string, { sign: string | null, heads: string[] }]} group */
   const line = ([label, { sign, heads }]) =>
     html`<li><span class="sign" aria-hidden="true">${sign}</span>${say("{title}: {part}", { title: label, part: sayList(heads) })}</li>`;
   return html`<ul class="heads-by-label">${[...groups].map(line)}</ul>`;
@@ -198,18 +206,18 @@ const inWords = (chosen) => {
   const now = ablatedNow();
   const pending = wanted.size !== off.size || [...wanted].some((name) => !off.has(name));
   if (!pending) return now;
-  const told = sayN(
+  const count = sayN(
     "{n} head chosen, not yet applied",
     "{n} heads chosen, not yet applied",
     wanted.size,
   );
-  return say("{chosen}; {off}", { chosen: told, off: now });
+  return say("{chosen}; {off}", { chosen: count, off: now });
 };
 /** @type {(choices: import("./types").AblationChoices) => void} */
 const apply = ({ chosen, by }) =>
   alter([
     ...interventions().filter(({ type }) => type !== "ablate"),
-    ...chosen.map((one) => ablationOf({ kind: "self", ...one }, one.heads, by)),
+    ...chosen.map((each) => ablationOf({ kind: "self", ...each }, each.heads, by)),
   ]);
 /** @param {{ state: import("./types").AblationChoices, change: (part: Partial<import("./types").AblationChoices>) => void, toggle: (head: import("../../web/types").Head) => void, colours: string[][] | null }} props */
 const Switches = ({ state, change, toggle, colours }) => {
@@ -234,7 +242,7 @@ const Switches = ({ state, change, toggle, colours }) => {
 
 // ---- all of it ----
 
-const BY = [
+const REPLACEMENTS = [
   ["zero", say("zero")],
   ["mean", say("its mean")],
 ];
@@ -245,25 +253,25 @@ const Ablation = () => {
   const { run } = page;
   const { position, by } = state;
   const shownKind = run?.kinds[state.kind];
-  const { stack, kind } = shownKind ?? {};
+  const { stack = "", kind = "" } = shownKind ?? {};
   useMetrics(part, shownKind ? kindAsked(shownKind) : null);
-  const found = useAnswer(
+  const importance = useAnswer(
     part,
     "importance",
     position !== null && { run: run.run, position, stack, kind, by },
   );
-  const answer = position !== null && found.asked?.run === run.run ? found.answer : null;
-  const { asked } = found;
-  const isOfKind = answer && asked.stack === stack && asked.kind === kind;
+  const answer = position !== null && importance.asked?.run === run.run ? importance.answer : null;
+  const { asked } = importance;
+  const isOfKind = answer && asked?.stack === stack && asked?.kind === kind;
   const toggle = (/** @type {import("../../web/types").Head} */ head) =>
-    change({ chosen: /** @type {any[]} */ (withAblation(head, state.chosen)) });
+    change({ chosen: withHead(head, state.chosen) });
   const colours = isOfKind && coloursOf(answer);
-  return html`<section class="ablation whatif" ...${part.attributes({ run: run?.run, matter: answer ? `${asked.position} ${asked.by}` : undefined })}>
+  return html`<section class="ablation whatif" ...${part.attributes({ run: run?.run, matter: answer ? `${asked?.position} ${asked?.by}` : undefined })}>
     <p>${say("What a head read is left out before it is added to the residual stream: it is set to zero, or replaced by its mean over the text (in the decoder, over the text so far).")}</p>
     <div class="whatif-head">
       <${KindButtons} name=${say("Which attention")} kinds=${run?.kinds ?? []}
         chosen=${state.kind} choose=${(/** @type {number} */ index) => change({ kind: index })} />
-      <${Switch} name="ablated-by" title=${say("Replaced by")} options=${BY} value=${by}
+      <${Switch} name="ablated-by" title=${say("Replaced by")} options=${REPLACEMENTS} value=${by}
         set=${(/** @type {string} */ how) => change({ by: how })} />
     </div>
     ${

@@ -61,16 +61,17 @@ const casesOf = (rows) => {
       press: generates() && (() => flip(what)),
     })),
   ];
-  return cases.filter((one) => one !== null && one !== false);
+  return cases.filter((each) => each !== null && each !== false);
 };
 
+/** @typedef {Map<string, import("./types").Outcome>} Texts by case */
 // The texts that the prompt becomes, by case, asked for one after the other while the cards are seen.
-/** @type {(part: import("../../web/part.js").Part, of: string, cases: import("./types").Case[]) => Map<string, import("./types").Outcome>} */
+/** @type {(part: import("../../web/part.js").Part, of: string, cases: import("./types").Case[]) => Texts} */
 const useTexts = (part, of, cases) => {
-  const [state, set] = useState(/** @type {any} */ ({}));
+  const [state, set] = useState({ of: "", texts: /** @type {Texts} */ (new Map()) });
   const latest = useRef(of);
   latest.current = of;
-  const texts = state.of === of ? state.texts : new Map();
+  const texts = state.of === of ? state.texts : /** @type {Texts} */ (new Map());
   const next = part.seen ? cases.find(({ key }) => !texts.has(key)) : undefined;
   useLayoutEffect(() => {
     if (!next) return;
@@ -114,17 +115,17 @@ const Cost = ({ loss, intact, even }) => {
   </p>`;
 };
 
-/** @param {{ one: import("./types").Case, text?: import("./types").Outcome, whole?: import("./types").Outcome, found: import("./types").Costs }} props */
-const Card = ({ one, text, whole, found }) => {
-  const { key, says, why, loss, ofHead, press } = one;
-  const isMeasured = loss !== undefined && loss !== null && found.intact !== null;
+/** @param {{ of: import("./types").Case, text?: import("./types").Outcome, whole?: import("./types").Outcome, costs: import("./types").Costs }} props */
+const Card = ({ of, text, whole, costs }) => {
+  const { key, says, why, loss, ofHead, press } = of;
+  const isMeasured = loss !== undefined && loss !== null && costs.intact !== null;
   const title = press
-    ? html`<button type="button" class="what-switch" aria-pressed=${String(one.isOff)} onClick=${press}>${says}</button>`
+    ? html`<button type="button" class="what-switch" aria-pressed=${String(of.isOff)} onClick=${press}>${says}</button>`
     : html`<b>${says}</b>`;
   return html`<li class=${`what-card ${ofHead ? "of-head" : ""}`} data-what=${key}>
     <h3>${title}</h3>
     <${Becomes} text=${text} whole=${whole} isWhole=${key === "" || !press} />
-    ${isMeasured && html`<${Cost} loss=${loss} intact=${found.intact} even=${found.even} />`}
+    ${isMeasured && html`<${Cost} loss=${loss} intact=${costs.intact} even=${costs.even} />`}
     <p class="hint">${why}</p>
   </li>`;
 };
@@ -138,39 +139,40 @@ const measureInWords = ({ about, n_texts: count, even }) =>
     { count, about: say(about ?? ""), even: numeral(even.toFixed(2)) },
   );
 
+/** @typedef {{ model?: string, measuring?: boolean, costs?: import("./types").Costs }} Measurement of a model */
 // The cost of each switch: the server's rows, without losses until they have been measured. isMine: whether by
 // this visitor's press.
-/** @type {(part: import("../../web/part.js").Part) => { found: import("./types").Costs | null, measure: () => void, measuring: boolean, isMine: boolean }} */
+/** @type {(part: import("../../web/part.js").Part) => { costs: import("./types").Costs | null, measure: () => void, measuring: boolean, isMine: boolean }} */
 const useCosts = (part) => {
   const { model } = page.run ?? {};
-  const [measured, setMeasured] = useState(/** @type {any} */ ({}));
-  const known = useAnswer(part, "broken", model && { model });
-  const mine = measured.model === model ? measured : {};
-  const found = mine.found ?? (known.asked?.model === model ? known.answer : null);
+  const [measurement, setMeasurement] = useState(/** @type {Measurement} */ ({}));
+  const listed = useAnswer(part, "broken", model && { model });
+  const mine = measurement.model === model ? measurement : {};
+  const costs = mine.costs ?? (listed.asked?.model === model ? listed.answer : null);
   const measure = trying(async () => {
-    setMeasured({ model, measuring: true });
+    setMeasurement({ model, measuring: true });
     try {
-      setMeasured({ model, found: await ask("broken", { model, measure: true }) });
+      setMeasurement({ model, costs: await ask("broken", { model, measure: true }) });
     } catch (error) {
-      setMeasured({});
+      setMeasurement({});
       throw error;
     }
   });
-  return { found, measure, measuring: mine.measuring ?? false, isMine: "model" in mine };
+  return { costs, measure, measuring: mine.measuring ?? false, isMine: "model" in mine };
 };
 
 const Breaks = () => {
   const part = usePart();
   useMetrics(part); // by which the chosen head has its label
-  const { found, measure, measuring, isMine } = useCosts(part);
+  const { costs, measure, measuring, isMine } = useCosts(part);
   const { run, model, text } = page.run ?? {};
-  const cases = found ? casesOf(found.rows) : [];
+  const cases = costs ? casesOf(costs.rows) : [];
   const gap = run && !generates() ? readPosition() : null;
   const texts = useTexts(part, JSON.stringify([model, text, gap]), cases);
-  const isMeasured = found && found.intact !== null;
+  const isMeasured = costs && costs.intact !== null;
   const facts = { run, measured: Boolean(isMeasured), texts: texts.size };
-  const card = (/** @type {import("./types").Case} */ one) =>
-    html`<${Card} key=${one.key} one=${one} text=${texts.get(one.key)} whole=${texts.get("")} found=${found} />`;
+  const card = (/** @type {import("./types").Case} */ each) =>
+    html`<${Card} key=${each.key} of=${each} text=${texts.get(each.key)} whole=${texts.get("")} costs=${costs} />`;
   return html`<section class="breaks whatif" ...${part.attributes(facts)}>
     <p>${
       gap === null
@@ -184,10 +186,10 @@ const Breaks = () => {
     }</p>
     <ul class=${gap === null ? "what-cards" : "what-cards guesses"}>${cases.map(card)}</ul>
     ${
-      found?.about &&
+      costs?.about &&
       html`<div class="whatif-buttons">
         <button type="button" class="measure" hidden=${isMeasured && !isMine} disabled=${isMine} onClick=${measure}>${say("Measure what each costs")}</button>
-        <span class="hint" role="status">${measuring ? say("Measuring each in turn …") : isMeasured && measureInWords(found)}</span>
+        <span class="hint" role="status">${measuring ? say("Measuring each in turn …") : isMeasured && measureInWords(costs)}</span>
       </div>`
     }
   </section>`;

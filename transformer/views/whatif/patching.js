@@ -91,7 +91,7 @@ const apply = ({ row, column }, { stack, part, kind, other }) => {
 /** @param {{ part: import("../../web/part.js").Part, answer: import("./types").PatchMap, asked: import("./types").PatchChoice & { run: string, other: string } }} props */
 const Found = ({ part, answer, asked }) => {
   const [said, setSaid] = useState("");
-  const [drawn, setDrawn] = useState(/** @type {any} */ (null)); // the answer of the drawn map
+  const [drawn, setDrawn] = useState(/** @type {import("./types").PatchMap | null} */ (null)); // the answer of the drawn map
   const { cells, light } = useCells({
     name: say("What if a part came from another text?"),
     keys: "patch-keys",
@@ -125,7 +125,7 @@ const Found = ({ part, answer, asked }) => {
 
 /** @param {{ chosen: import("./types").PatchChoice, choose: (chosen: import("./types").PatchChoice) => void, translates: boolean }} props */
 const Choices = ({ chosen, choose, translates }) => {
-  /** @type {(name: keyof import("./types").PatchChoice, title: string, words: Record<string, string>, hidden?: boolean) => any} */
+  /** @param {keyof import("./types").PatchChoice} name @param {string} title @param {Record<string, string>} words @param {boolean} [hidden] */
   const one = (name, title, words, hidden = false) =>
     html`<${Switch} name=${`patch-${name}`} title=${title} options=${Object.entries(words)}
       value=${chosen[name]} hidden=${hidden} set=${(/** @type {string} */ value) => choose({ ...chosen, [name]: value })} />`;
@@ -153,12 +153,16 @@ const useText = (proposed) => {
   useLayoutEffect(() => type((text) => (text === proposed ? null : text)), [proposed]);
   return { text: typed ?? proposed ?? "", type };
 };
-const FIRST = { stack: "encoder", part: "resid_post", kind: "self", target: "other" };
+const FIRST_CHOICE = { stack: "encoder", part: "resid_post", kind: "self", target: "other" };
 
 const Patching = () => {
   const part = usePart();
-  const [chosen, setChosen] = useState(FIRST);
-  const [asked, setAsked] = useState(/** @type {any} */ (null)); // of: the model and text of its map
+  const [chosen, setChosen] = useState(FIRST_CHOICE);
+  const [asked, setAsked] = useState(
+    /** @type {{ of: string, question: import("./types").PatchChoice & { run: string, other: string } } | null} */ (
+      null
+    ),
+  ); // of: the model and text of its map
   const { run } = page;
   const translates = (run?.source_labels.length ?? 0) > 0;
   const position = run && predictedIfChosen();
@@ -168,13 +172,10 @@ const Patching = () => {
 
   const fits = asked?.of === `${run?.model} ${run?.text}`;
   const map = useAnswer(part, ({ question }) => ask("patching", question), fits && asked);
-  const showMap = trying((choices) => {
+  const showMap = trying((/** @type {import("./types").PatchChoice} */ choices) => {
     if (!text.trim()) throw new Error(say("A patch needs another text: type one first."));
-    const what = wanted(choices, translates);
-    return setAsked({
-      of: `${run.model} ${run.text}`,
-      question: { run: run.run, other: text, position, ...what },
-    });
+    const question = { run: run.run, other: text, position, ...wanted(choices, translates) };
+    return setAsked({ of: `${run.model} ${run.text}`, question });
   });
   const choose = (/** @type {import("./types").PatchChoice} */ choices) => {
     setChosen(choices);
@@ -182,7 +183,7 @@ const Patching = () => {
   };
   const tryPair = () => {
     type(null);
-    alter([], [], other.teaching);
+    alter([], [], other?.teaching);
   };
   const none =
     other &&
@@ -204,7 +205,7 @@ const Patching = () => {
       <button type="button" class="try-pair" hidden=${!other || other.teaching === run?.text}
         onClick=${tryPair}>${other && say("Try it with “{text}”", { text: other.teaching })}</button>
     </div>
-    ${fits && map.asked?.of === asked.of && html`<${Found} part=${part} answer=${map.answer} asked=${map.asked.question} />`}
+    ${fits && map.asked?.of === asked?.of && html`<${Found} part=${part} answer=${map.answer} asked=${map.asked?.question} />`}
   </section>`;
 };
 export const mount = mounted(...experiment(Patching));

@@ -1,5 +1,5 @@
 // What the questions of this room answer; tests/static holds the server to it.
-import type { Figure, Head } from "../../web/types";
+import type { Figure, Head, Question } from "../../web/types";
 
 /** A head, and a token's probability with it and without it. */
 export type HeadEffect = Head & { before: number; after: number };
@@ -48,10 +48,23 @@ export interface Costs {
   about: string | null;
 }
 
+/** The labels of what is written without something; probability: of an encoder's guess. */
+export interface BrokenText {
+  labels: string[];
+  probability?: number;
+}
+/** What the intact network writes; same: the place from which on the texts differ. */
+export interface IntactText {
+  labels: string[];
+  n_prompt: number;
+  same: number;
+  equal: boolean;
+}
+
 /** What is left out on a card; asks: of the server; press: switches it off or on again. */
 export interface Case {
   key: string;
-  asks: Record<string, any>;
+  asks: Question;
   says: string;
   why: string;
   loss?: number | null;
@@ -78,6 +91,14 @@ export interface Ablation {
   heads: number[];
   by?: string;
 }
+/** What is asked of the importance of heads. */
+export interface ImportanceAsked {
+  run: string;
+  position: number;
+  stack: string;
+  kind: string;
+  by: string;
+}
 /** The choices of *Switch off heads*; kind: its index among the run's; position: of the map's token. */
 export interface AblationChoices {
   of: string | undefined;
@@ -85,4 +106,17 @@ export interface AblationChoices {
   by: string;
   chosen: Ablation[];
   position: number | null;
+}
+
+// ---- by question ----
+
+declare module "../../web/types" {
+  interface Answers {
+    importance: Importance;
+    patching: PatchMap;
+    other_text: OtherText;
+    broken: Costs;
+    broken_text: BrokenText;
+    intact_text: IntactText;
+  }
 }
