@@ -14,7 +14,7 @@ LOCKED := $(PIP) --require-hashes --no-deps
 GROUP = $$($(BIN)/python -c 'import tomllib; \
 	print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["$(1)"])')
 PRETTIER := $(NODE) $(TOOLS)/prettier/bin/prettier.cjs --log-level warn '**/*.js' \
-	'$(JS)/{package,tsconfig,tsconfig.strict}.json' '!**/vendor/**' '!.venv*/**' '!build/**'
+	'$(JS)/{package,tsconfig}.json' '!**/vendor/**' '!.venv*/**' '!build/**'
 
 # Files are compiled once and not by each process: a tenth of a start.
 unexport PYTHONDONTWRITEBYTECODE
@@ -38,7 +38,6 @@ lint: $(VENV)/.dev $(TOOLS)/.done
 	$(PRETTIER) --check
 	$(NODE) $(TOOLS)/eslint/bin/eslint.js -c $(JS)/eslint.config.js .
 	$(NODE) $(TOOLS)/typescript/bin/tsc -p $(JS)
-	$(BIN)/python tools/script_types.py
 
 format: $(VENV)/.dev $(TOOLS)/.done
 	$(BIN)/ruff check --fix .

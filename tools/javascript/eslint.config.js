@@ -44,8 +44,32 @@ const BY_HAND = {
   "views/export/exports.js": "saves pictures of every part",
   "views/export/static/saved.js": "mounts the saved page",
 };
+// What the page shows is state: in store.js, in a `reactive` of its subject, or in a component. Files with variables of
+// their own:
+const VARIABLES = {
+  "browser/page/layout.js": "the events of the page that it draws",
+  "server/static/gradio.js":
+    "what waits to be set in Gradio's controls; a visit leads down to the tabs once",
+  "server/static/link.js": "the history's entry; what takes the last problem back",
+  "views/export/svg.js": "a canvas, made once",
+  "web/ask.js": "who answers in place of a server",
+  "web/labels.js": "a canvas, made once",
+  "web/part.js": "what takes the last problem back",
+  "web/plots.js": "Plotly, loaded once, and its tools",
+  "web/pointer.js": "where the pointer is; what lets go of the pressed control",
+};
 const UNDECLARED =
   /^(querySelector(All)?|getElementBy\w+|createElement|replaceChildren|replaceWith|append(Child)?|insertBefore|innerHTML|addEventListener|dispatchEvent|setAttribute)$/;
+
+const byHand = {
+  selector: `MemberExpression[property.name=${UNDECLARED}]`,
+  message: "Say it as state and a component; see BY_HAND in eslint.config.js.",
+};
+const variable = {
+  selector:
+    'Program > VariableDeclaration[kind="let"], ExportNamedDeclaration > VariableDeclaration[kind="let"]',
+  message: "Hold it in store.js or in a component; see VARIABLES in eslint.config.js.",
+};
 
 export default [
   {
@@ -62,20 +86,20 @@ export default [
       "prefer-const": "error",
       "no-restricted-globals": ["error", "event", "name", "status", "length", "parent"],
       "max-lines": ["error", { max: 300 }],
+      "no-restricted-syntax": ["error", ...unsaid, byHand, variable],
+    },
+  },
+  ...Object.keys({ ...BY_HAND, ...VARIABLES }).map((name) => ({
+    files: [`transformer/${name}`],
+    rules: {
       "no-restricted-syntax": [
         "error",
         ...unsaid,
-        {
-          selector: `MemberExpression[property.name=${UNDECLARED}]`,
-          message: "Say it as state and a component; see BY_HAND in eslint.config.js.",
-        },
+        ...(name in BY_HAND ? [] : [byHand]),
+        ...(name in VARIABLES ? [] : [variable]),
       ],
     },
-  },
-  {
-    files: Object.keys(BY_HAND).map((name) => `transformer/${name}`),
-    rules: { "no-restricted-syntax": ["error", ...unsaid] },
-  },
+  })),
   {
     files: ["transformer/views/export/static/notebook.js"], // English, as all that Python shows
     rules: { "no-restricted-syntax": "off" },

@@ -6,22 +6,20 @@ import { partsOf } from "./attention.js";
 
 /** @import { SiteName, StackName, Kind } from "./types.d.ts" */
 /** @typedef {import("./item.js").Data} Data */
-/** @typedef {{ array: number, shape: number[] }} Stored */
-/** @typedef {Data & { stack: StackName, kind: Kind, shape: number[], masks: Stored[], layers: Record<string, Stored>[] }} RecordedKind */
+/** @import { StoredArray } from "../web/types" */
+/** @typedef {Data & { stack: StackName, kind: Kind, shape: number[], masks: StoredArray[], layers: Record<string, StoredArray>[] }} RecordedKind */
 
 class RecordedText {
   /**
    * @param {Data} facts of the run
    * @param {RecordedKind[]} kinds the numbers of each kind of attention
    * @param {Data} inputs what enters each stack, where positions are added
-   * @param {(stored: Stored) => any} flatOf the numbers of a stored array
    */
-  constructor(facts, kinds, inputs, flatOf) {
+  constructor(facts, kinds, inputs) {
     const { ids, trace_start: start, interventions } = facts;
     this.facts = facts;
     this.kinds = kinds;
     this.inputs = inputs;
-    this.flatOf = flatOf;
     this.interventions = interventions.map((/** @type {Data} */ change) => change.is);
     const places = (/** @type {number[]} */ all) => all.map((_, at) => at);
     this.ids = places(ids.slice(start)); // tokens are named by their places
@@ -38,9 +36,8 @@ class RecordedText {
   /** What is stored of a head, by name. @param {SiteName} site @param {number} head @returns {Record<string, Float32Array>} */
   _stored(site, head) {
     const { kind, layer } = this._at(site);
-    const parts = Object.entries(kind.layers[layer]).map(([name, stored]) => {
-      const all = this.flatOf(stored);
-      const size = all.length / stored.shape[0];
+    const parts = Object.entries(kind.layers[layer]).map(([name, { array: all, shape }]) => {
+      const size = all.length / shape[0];
       return [name, all.subarray(head * size, (head + 1) * size)];
     });
     return Object.fromEntries(parts);
@@ -49,8 +46,8 @@ class RecordedText {
   /** @param {SiteName} site @param {number} head */
   _numbers(site, head) {
     const { kind, layer } = this._at(site);
-    const allowed = this.flatOf(kind.masks[layer]);
-    const figure = { layout: { meta: {} } };
+    const allowed = /** @type {Uint8Array} */ (kind.masks[layer].array);
+    const figure = { data: [], layout: { meta: {} } };
     return headNumbers({ shape: kind.shape, figure, allowed, ...this._stored(site, head) });
   }
 
@@ -117,15 +114,14 @@ class RecordedText {
 /**
  * The run as an `Item`, for the questions about attention, masks and positions.
  * @param {Data} text a run's facts and numbers
- * @param {Record<string, any>} frames figures without numbers
- * @param {(stored: Stored) => any} flatOf the numbers of a stored array
+ * @param {Record<string, object>} frames figures without numbers
  * @returns {any}
  */
-export const recordedItem = (text, frames, flatOf) => {
+export const recordedItem = (text, frames) => {
   const { run: facts, kinds, lengths, inputs, normalised } = text;
   const { n_heads: nHeads, stack: own, labels, source_labels: source, trace_start } = facts;
   const layers = kinds.flatMap((/** @type {RecordedKind} */ kind) => kind.layers);
-  const read = layers.find((/** @type {Record<string, Stored>} */ layer) => layer.queries);
+  const read = layers.find((/** @type {Record<string, StoredArray>} */ layer) => layer.queries);
   const headSize = read ? read.queries.shape[2] : 1;
   const [{ n_layers: nLayers }] = kinds;
   const traced = labels.slice(trace_start).slice(0, lengths[own]);
@@ -136,12 +132,12 @@ export const recordedItem = (text, frames, flatOf) => {
   const stacks = Object.fromEntries(
     facts.stacks.map((/** @type {string} */ stack) => [
       stack,
-      { layers: windows, ...addedTo(inputs[stack], flatOf) },
+      { layers: windows, ...addedTo(inputs[stack]) },
     ]),
   );
   const embedded = (/** @type {Data} */ stack, /** @type {number} */ at) => stack.tokens(at);
   const network = { config, headSize, scoreSize: headSize, stacks, embedded };
-  const recorded = new RecordedText(facts, kinds, inputs, flatOf);
+  const recorded = new RecordedText(facts, kinds, inputs);
   recorded.ids.length = traced.length;
   return {
     model: { network, frames, config: { norm_embeddings: normalised } },
@@ -153,13 +149,13 @@ export const recordedItem = (text, frames, flatOf) => {
 };
 
 // The vectors of positions and of the read tokens, as a stack of the network has them.
-/** @type {(added: Data | undefined, flatOf: (stored: Stored) => any) => Data} */
-const addedTo = (added, flatOf) => {
+/** @type {(added: Data | undefined) => Data} */
+const addedTo = (added) => {
   if (!added) return {};
-  /** @type {(stored: Stored) => (at: number) => Float32Array} */
-  const rowsOf = (stored) => {
-    const [flat, width] = [flatOf(stored), stored.shape[1]];
-    return (at) => flat.subarray(at * width, (at + 1) * width);
+  /** @type {(stored: StoredArray) => (at: number) => Float32Array} */
+  const rowsOf = ({ array, shape: [, width] }) => {
+    const numbers = /** @type {Float32Array} */ (array);
+    return (at) => numbers.subarray(at * width, (at + 1) * width);
   };
   return {
     positions: rowsOf(added.matrix),

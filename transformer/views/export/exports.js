@@ -11,16 +11,22 @@ import { html, useLayoutEffect, useState } from "../../web/preact.js";
 import { laterModule } from "../../web/scripts.js";
 import { isOwn, page } from "../../web/store.js";
 
+/** @import { ChangeOf } from "../../web/types" */
+/** @import { NamedFile, PlotBox, VisiblePicture } from "./types" */
+
 const GRID_PX = 64; // of a head in the picture of all heads
 const EDGE_PX = 22; // its numbers
-const LONGEST_NAME = 60; // letters of a file's
+const MAX_LETTERS = 60; // of a file's name
 
 // ---- the pictures that can be seen ----
 
+/** @type {(part: Element) => boolean} */
 const isSeen = (part) => part.getClientRects().length > 0;
 // Whether it belongs to the shown run: a hidden part may still hold an earlier run's.
+/** @type {(box: Element) => boolean} */
 const isCurrent = (box) => isSeen(box) && !box.closest("[aria-busy=true]");
 // A picture is named after the last heading before it.
+/** @type {(box: Element) => string} */
 const nameOf = (box) => {
   const before = [...document.querySelectorAll("#right :is(h2, h3, h4)")].filter(
     (title) =>
@@ -32,31 +38,40 @@ const nameOf = (box) => {
     label && title && say("{title}: {part}", { title: title.slice(0, -label.length), part: label });
   return named || title || "picture";
 };
-// {name, box, draw(format)} of every picture of the page.
-const picturesSeen = () => {
+// Every picture that can be seen.
+/** @type {() => VisiblePicture[]} */
+const visiblePictures = () => {
+  /** @type {(box: PlotBox) => VisiblePicture} */
   const figure = (box) => {
     const name = nameOf(box);
     return { name, box, draw: (format) => figurePicture(name, box, format) };
   };
-  const found = [...document.querySelectorAll(".js-plotly-plot")].filter(isCurrent).map(figure);
+  /** @type {NodeListOf<PlotBox>} */
+  const boxes = document.querySelectorAll(".js-plotly-plot");
+  const pictures = [...boxes].filter(isCurrent).map(figure);
+  /** @type {HTMLElement | null} */
   const grid = document.querySelector(".head-grid");
-  if (grid && isCurrent(grid) && grid.querySelector("canvas"))
-    found.push({ name: say("Every head"), box: grid, draw: (format) => gridPicture(grid, format) });
+  if (grid && isCurrent(grid) && grid.querySelector("canvas")) {
+    const name = say("Every head");
+    pictures.push({ name, box: grid, draw: (format) => gridPicture(grid, format) });
+  }
   const journey = document.querySelector(".journey");
   if (journey && isCurrent(journey))
-    found.unshift({ name: say("Journey"), box: journey, draw: journeyPicture });
-  return found;
+    pictures.unshift({ name: say("Journey"), box: journey, draw: journeyPicture });
+  return pictures;
 };
 
 // The text, what comes next and the journey, as they are drawn.
 const PAGE_PICTURE = "views/export/page_picture.js";
+/** @type {(format: string) => Promise<Blob>} */
 const journeyPicture = async (format) => {
   const [{ pagePicture }] = await Promise.all([laterModule(PAGE_PICTURE), document.fonts.ready]);
   const { svg, width, height } = pagePicture(document.querySelector("#columns"));
   const blob = new Blob([svg], { type: "image/svg+xml" });
-  return format === "svg" ? blob : drawn(blob, 2 * width, 2 * height);
+  return format === "svg" ? blob : pngOf(blob, 2 * width, 2 * height);
 };
 
+/** @type {(name: string, box: PlotBox, format: string) => Promise<Blob>} */
 const figurePicture = async (name, box, format) => {
   const { data, layout } = box;
   const { l = 60, r = 20, t = 20, b = 60 } = layout.margin ?? {};
@@ -70,14 +85,17 @@ const figurePicture = async (name, box, format) => {
 };
 
 // Every head in one picture: layers across, heads down, both numbered.
+/** @type {(grid: HTMLElement, format: string) => Promise<Blob>} */
 const gridPicture = async (grid, format) => {
   const heads = [...grid.querySelectorAll("canvas")];
   const across = Number(grid.dataset.layers);
   const down = heads.length / across;
   const [width, height] = [EDGE_PX + across * GRID_PX, EDGE_PX + down * GRID_PX];
-  const start = (place) => EDGE_PX + place * GRID_PX;
+  const start = (/** @type {number} */ place) => EDGE_PX + place * GRID_PX;
+  /** @type {(canvas: HTMLCanvasElement, at: number) => string} */
   const image = (canvas, at) =>
     `<image x="${start(at % across)}" y="${start(Math.floor(at / across))}" width="${GRID_PX - 4}" height="${GRID_PX - 4}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${canvas.toDataURL()}"/>`;
+  /** @type {(place: number, x: number, y: number) => string} */
   const number = (place, x, y) => `<text x="${x}" y="${y}" text-anchor="middle">${place}</text>`;
   const numbers = [
     ...Array.from({ length: across }, (_, layer) => number(layer, start(layer + 0.5), 15)),
@@ -86,36 +104,43 @@ const gridPicture = async (grid, format) => {
   const { color } = getComputedStyle(document.body);
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" font-family="sans-serif" font-size="14" fill="${color}"><rect width="100%" height="100%" fill="${paperColour()}"/>${numbers.join("")}${heads.map(image).join("")}</svg>`;
   const blob = new Blob([svg], { type: "image/svg+xml" });
-  return format === "svg" ? blob : drawn(blob, 2 * width, 2 * height);
+  return format === "svg" ? blob : pngOf(blob, 2 * width, 2 * height);
 };
 // An SVG as a PNG of so many pixels.
-const drawn = async (svg, width, height) => {
+/** @type {(svg: Blob, width: number, height: number) => Promise<Blob>} */
+const pngOf = async (svg, width, height) => {
   const picture = Object.assign(new Image(), { src: URL.createObjectURL(svg) });
   await picture.decode();
   const canvas = Object.assign(document.createElement("canvas"), { width, height });
   canvas.getContext("2d")?.drawImage(picture, 0, 0, width, height);
   URL.revokeObjectURL(picture.src);
-  return new Promise((done) => canvas.toBlob(done, "image/png"));
+  return new Promise((done) => {
+    canvas.toBlob((png) => done(/** @type {Blob} */ (png)), "image/png");
+  });
 };
 
 // ---- files ----
 
+/** @type {(text: string) => string} */
 const safe = (text) =>
   text
     .normalize("NFKD")
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "-")
     .replace(/^-+|-+$/g, "")
-    .slice(0, LONGEST_NAME);
+    .slice(0, MAX_LETTERS);
+/** @type {(file: Blob) => string} */
 const sizeOf = ({ size }) =>
   size < 1e5 ? `${Math.ceil(size / 1e3)} KB` : `${numeral((size / 1e6).toFixed(1))} MB`;
 
+/** @type {(picture: VisiblePicture | undefined, format: string) => Promise<NamedFile>} */
 const pictureFile = async (picture, format) => {
   if (!picture) throw new Error(say("No picture can be seen now; open a tab that has one."));
   const name = [page.run.model, picture.name].filter(Boolean).join(" ");
   return { blob: await picture.draw(format), name: `${safe(name) || "picture"}.${format}` };
 };
 // withNetwork: of "html", whether the network is in the file too.
+/** @type {(form: string, withNetwork: boolean) => Promise<NamedFile>} */
 const runFile = async (form, withNetwork) => {
   const head = ["csv", "html", "py"].includes(form)
     ? { site: siteName(page.head), head: page.head.head }
@@ -126,7 +151,7 @@ const runFile = async (form, withNetwork) => {
   const answer = await (form === "html" && withNetwork
     ? ask("offline_page", { run, ...head })
     : ask("export", { run, form, ...head, ...address }));
-  const content = answer.base64 ? decodeBytes(answer.base64) : answer.text;
+  const content = answer.base64 ? decodeBytes(answer.base64) : (answer.text ?? "");
   return { blob: new Blob([content], { type: answer.type }), name: answer.name };
 };
 
@@ -134,9 +159,9 @@ const Exports = () => {
   const [isOpen, setOpen] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const [note, setNote] = useState("");
-  const [seen, setSeen] = useState(/** @type {any[]} */ ([]));
-  const [picked, setPicked] = useState(null); // the box of the picture that the visitor chose
-  const look = () => setSeen(picturesSeen());
+  const [pictures, setPictures] = useState(/** @type {VisiblePicture[]} */ ([]));
+  const [picked, setPicked] = useState(/** @type {Element | null} */ (null)); // the box of the picture that the visitor chose
+  const look = () => setPictures(visiblePictures());
   // A picture is offered once it is drawn and until it is out of date.
   useLayoutEffect(() => {
     if (!isOpen) return undefined;
@@ -146,16 +171,16 @@ const Exports = () => {
     return () => follow.disconnect();
   }, [isOpen]);
 
-  const save = trying(async (file) => {
+  const save = trying(async (/** @type {() => Promise<NamedFile>} */ file) => {
     setBusy(true);
     setNote(say("Making the file …"));
-    let said = "";
+    let outcome = "";
     try {
       const { blob, name } = await file();
       saveFile(blob, name);
-      said = say("Saved {name} ({size}).", { name, size: sizeOf(blob) });
+      outcome = say("Saved {name} ({size}).", { name, size: sizeOf(blob) });
     } finally {
-      setNote(said);
+      setNote(outcome);
       setBusy(false);
     }
   });
@@ -166,14 +191,18 @@ const Exports = () => {
   const disabled = !run?.run || isBusy;
   const chosen = Math.max(
     0,
-    seen.findIndex(({ box }) => box === picked),
+    pictures.findIndex(({ box }) => box === picked),
   );
+  /** @param {string} format @param {string} words */
   const picture = (format, words) => html`<button type="button" data-picture=${format}
-    disabled=${disabled} onClick=${() => save(() => pictureFile(seen[chosen], format))}>${words}</button>`;
+    disabled=${disabled} onClick=${() => save(() => pictureFile(pictures[chosen], format))}>${words}</button>`;
+  /** @param {string} name @param {string} words */
   const form = (name, words) => html`<button type="button" data-form=${name} disabled=${disabled}
     onClick=${() => save(() => runFile(name, withNetwork && !isOwnRun))}>${words}</button>`;
+  /** @param {VisiblePicture} picture @param {number} at */
   const option = ({ name }, at) => html`<option selected=${at === chosen}>${name}</option>`;
-  const pick = ({ target }) => setPicked(seen[target.selectedIndex].box);
+  const pick = (/** @type {ChangeOf<HTMLSelectElement>} */ { target }) =>
+    setPicked(pictures[target.selectedIndex].box);
   const filesOfRun = html`<div class="export-row">
       <span class="what">${capital(say("head"))} <b class="chosen-head">${
         head ? headName(head) : "–"
@@ -187,15 +216,15 @@ const Exports = () => {
       ${
         !isOwnRun &&
         html`<label><input type="checkbox" class="with-network" checked=${withNetwork}
-          onChange=${({ target }) => setWithNetwork(target.checked)} />
+          onChange=${(/** @type {ChangeOf} */ { target }) => setWithNetwork(target.checked)} />
           ${say("Offline page with the network in it, in which everything can be tried")}</label>`
       }
     </div>`;
-  return html`<details class="exports" onToggle=${({ target }) => setOpen(target.open)}>
+  return html`<details class="exports" onToggle=${(/** @type {ChangeOf<HTMLDetailsElement>} */ { target }) => setOpen(target.open)}>
     <summary>${say("Export")}</summary>
     <div class="export-row">
       <label>${say("Picture")} <select class="which" onPointerDown=${look} onFocus=${look}
-        onChange=${pick}>${seen.map(option)}</select></label>
+        onChange=${pick}>${pictures.map(option)}</select></label>
       ${picture("png", "PNG")}${picture("svg", "SVG")}
     </div>
     ${hasServer() && filesOfRun}

@@ -13,11 +13,13 @@ export const tag = (name, values, inner = "") => {
   return `<${name}${written.join("")}>${inner}</${name}>`;
 };
 
-/** @type {any} */
-let tried = null;
+/** @type {OffscreenCanvasRenderingContext2D | null} */
+let context = null; // drawn on once it is needed
 // A canvas of one pixel, on which colours and letters are tried.
-export const canvas = () =>
-  (tried ??= new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true }));
+export const canvas = () => {
+  context ??= new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  return /** @type {OffscreenCanvasRenderingContext2D} */ (context);
+};
 
 /** @type {Map<string, [string, number]>} */
 const colours = new Map();

@@ -1,10 +1,9 @@
 // Unpacks a page's data (written by packing.py), and reads arrays in it.
 
-/**
- * @typedef {Float32Array | Float64Array | Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array} Flat
- * @typedef {{array: number, shape: number[]}} Stored a reference to an array
- */
+/** @import { Atlas } from "../../../web/head_grid.js" */
+/** @import { FlatArray, NestedArray, StoredArray, StoredAtlas } from "../types" */
 
+/** @type {Record<string, new (buffer: ArrayBuffer) => FlatArray>} */
 const TYPES = {
   f4: Float32Array,
   f8: Float64Array,
@@ -15,8 +14,6 @@ const TYPES = {
   u2: Uint16Array,
   u4: Uint32Array,
 };
-/** @type {Flat[]} */
-let arrays = [];
 
 export const canUnpack = typeof DecompressionStream === "function";
 
@@ -28,15 +25,24 @@ const gunzip = (text) => {
   return new Response(stream).arrayBuffer();
 };
 
-// The content; numbers are little endian, as on every machine that runs a browser today. textOf: what becomes of
-// each text in it.
-/** @type {(whole: ArrayBuffer, textOf?: (text: string) => string) => any} */
+/** @type {(shape: number[]) => number} */
+const sizeOf = (shape) => shape.reduce((a, b) => a * b, 1);
+
+// The content, its arrays as StoredArray; numbers are little endian, as on every machine that runs a browser today.
+// textOf: what becomes of each text in it.
+/** @type {(whole: ArrayBuffer, textOf?: (text: string) => string) => unknown} */
 export const contentOf = (whole, textOf = String) => {
   const length = new DataView(whole).getUint32(0, true);
   const json = new TextDecoder().decode(new Uint8Array(whole, 4, length));
-  const held = JSON.parse(json, (_, value) => (typeof value === "string" ? textOf(value) : value));
+  /** @type {{ array: number, shape: number[] }[]} */
+  const placeholders = [];
+  /** @type {{ arrays: [kind: string, count: number][], content: unknown }} */
+  const { arrays: table, content } = JSON.parse(json, (_, value) => {
+    if (isStored(value)) placeholders.push(value);
+    return typeof value === "string" ? textOf(value) : value;
+  });
   let at = 4 + length;
-  arrays = held.arrays.map(([kind, count]) => {
+  const arrays = table.map(([kind, count]) => {
     const size = Number(kind[1]);
     const planes = new Uint8Array(whole, at, count * size);
     at += count * size;
@@ -46,29 +52,27 @@ export const contentOf = (whole, textOf = String) => {
     }
     return new TYPES[kind](joined.buffer);
   });
-  return held.content;
+  for (const placeholder of placeholders) {
+    const { array: number, shape } = placeholder;
+    Object.assign(placeholder, { array: arrays[number].subarray(0, sizeOf(shape)) });
+  }
+  return content;
 };
-/** @type {(text: string) => Promise<any>} */
+/** @type {(value: any) => boolean} */
+const isStored = (value) => value?.array !== undefined && Boolean(value.shape);
+/** @type {(text: string) => Promise<unknown>} */
 export const unpack = async (text) => contentOf(await gunzip(text));
 
-// The numbers of a stored array, flat.
-/** @type {(stored: Stored) => any} */
-export const flatOf = ({ array, shape }) =>
-  arrays[array].subarray(
-    0,
-    shape.reduce((a, b) => a * b, 1),
-  );
-
 // All heads small, see HeadGrid.
-/** @type {(stored: {pixels: Stored, masked: Stored}) => any} */
+/** @type {(stored: StoredAtlas) => Atlas} */
 export const flatAtlas = ({ pixels, masked }) => ({
   shape: pixels.shape,
-  pixels: flatOf(pixels),
-  masked: flatOf(masked),
+  pixels: /** @type {Uint8Array} */ (pixels.array),
+  masked: /** @type {Uint8Array} */ (masked.array),
 });
 
 // Flat numbers as lists of rows, the last dimension flat.
-/** @type {(flat: any, shape: number[]) => any} */
+/** @type {(flat: FlatArray, shape: number[]) => NestedArray} */
 const nested = (flat, [count, ...rest]) => {
   if (!rest.length) return flat;
   const size = flat.length / count;
@@ -77,11 +81,14 @@ const nested = (flat, [count, ...rest]) => {
   );
 };
 
-// A value with the placeholders replaced by the numbers themselves.
-/** @type {(value: any) => any} */
+// A value with the numbers of its stored arrays, as lists of rows, in place of these.
+/** @type {(value: unknown) => unknown} */
 export const filled = (value) => {
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map(filled);
-  if (value.array !== undefined && value.shape) return nested(flatOf(value), value.shape);
+  if (isStored(value)) {
+    const { array, shape } = /** @type {StoredArray} */ (value);
+    return nested(array, shape);
+  }
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, filled(part)]));
 };

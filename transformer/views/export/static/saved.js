@@ -19,18 +19,24 @@ import { PredictedToken, before, predictedPosition, readPosition } from "../../.
 import { emit, page, setBatch, setQuery, setRun, shell } from "../../../web/store.js";
 import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
-import { contentOf, filled, flatOf } from "./pack.js";
+import { contentOf, filled } from "./pack.js";
 
+/** @import { Choice } from "../../../web/types" */
+/** @import { Described, Event as LayoutEvent } from "../../../browser/page/layout.js" */
+/** @import { Question, SavedBatch, SavedNumbers, SavedStep, SavedText, StepCandidate } from "../types" */
+
+/** @type {{ site: { read: (name: string) => Promise<ArrayBuffer>, text: string } }} */
 const { site } = /** @type {any} */ (globalThis);
 
-/** @type {{ texts: any[], batch: any, frames: Record<string, any> }} */
-const numbers = { texts: [], batch: null, frames: {} }; // as html.py writes them, once they are unpacked
+/** @type {SavedNumbers} */
+const numbers = { texts: [], batch: /** @type {any} */ (null), frames: {} }; // as html.py writes them, once they are unpacked
 // The text of a batch that is shown, by its row; a run alone has row 0.
 const row = signal(0);
 
 // ---- answers ----
 
 // A question without its run and what it leaves to its defaults, whatever their order.
+/** @type {(name: string, data: Question) => string} */
 const keyOf = (name, data) =>
   JSON.stringify([
     name,
@@ -38,9 +44,11 @@ const keyOf = (name, data) =>
       .filter(([key, value]) => !["run", "batch"].includes(key) && (value ?? null) !== null)
       .sort(),
   ]);
-const itemOf = (text) => (text.item ??= recordedItem(text, numbers.frames, flatOf));
+/** @type {(text: SavedText) => object} */
+const itemOf = (text) => (text.item ??= recordedItem(text, numbers.frames));
+/** @type {(text: SavedText | SavedBatch) => Map<string, unknown>} */
 const storedOf = (text) =>
-  (text.stored ??= new Map(
+  (text.answersByKey ??= new Map(
     text.answers.map(([name, data, answer]) => [keyOf(name, data), answer]),
   ));
 
@@ -50,11 +58,13 @@ const computed = {
   // Recorded weights to compare with would be worked out from the same numbers.
   attention_math: (item, data) => ({ ...attention.attention_math(item, data), weights: null }),
 };
+/** @type {(name: string) => (data: Question) => unknown} */
 const answerOf = (name) => (data) => {
   const isBatch = (data.run ?? data.batch) === numbers.batch.batch;
-  const text = numbers.texts[isBatch ? (data.row ?? row.value) : Number(data.run)];
+  const text = numbers.texts[isBatch ? Number(data.row ?? row.value) : Number(data.run)];
   const isOwn = views.some(
-    (view) => !Object.keys(view.controls).length && view.pictures.some((one) => one.name === name),
+    (view) =>
+      !Object.keys(view.controls).length && view.pictures.some((picture) => picture.name === name),
   );
   const stored = storedOf(name === "padded" ? numbers.batch : text).get(
     keyOf(name, isOwn ? {} : data),
@@ -86,6 +96,7 @@ takePlotlyFrom(async () => {
 
 // ---- the head of the page, the text, and what each step could have chosen ----
 
+/** @type {(number: string | number) => void} */
 const showRow = (number) =>
   together(() => {
     row.value = wholeNumber("row", number, 0, numbers.texts.length - 1);
@@ -93,18 +104,19 @@ const showRow = (number) =>
   });
 
 const language = signal(new URLSearchParams(location.hash.slice(1)).get("lang"));
+/** @param {{ props: { languages: Choice<string>[] } }} props */
 const Header = ({ props: { languages } }) => {
   const { run, summary } = numbers.texts[row.value];
   const { kind, text } = page.status;
   const choices = numbers.batch.texts.map((typed, number) => [number, typed]);
   const model = html`<span id="model-name">${run.model}</span>`;
-  const choose = (tag) => (language.value = tag);
+  const choose = (/** @type {string} */ tag) => (language.value = tag);
   return html`<div class="saved-head">
     <h1>${sayWith("What the model “{model}” read and wrote", { model })}</h1>
     <label class="languages">${say("Language")} <${Select} id="language" options=${languages} value=${document.documentElement.lang} set=${choose} /></label>
     <p id="summary">${summary}</p>
     <p class="problem" role="alert" hidden=${kind !== "error"}>${text}</p>
-    ${choices.length > 1 && html`<${Switch} name="row" title=${say("Sentence of the batch")} options=${choices} value=${row.value} set=${(at) => (fields.row = at)} />`}
+    ${choices.length > 1 && html`<${Switch} name="row" title=${say("Sentence of the batch")} options=${choices} value=${row.value} set=${(/** @type {number} */ at) => (fields.row = at)} />`}
   </div>`;
 };
 
@@ -116,24 +128,26 @@ const Tokens = () => {
     <p class="hint">${say("Outlined: given. Shaded: generated, the stronger the shade the likelier. Choose a token to mark what it reads and, if what follows it was generated, to see what else could have come.")}</p>`;
 };
 
+/** @param {number} probability @param {number} most @param {string} name */
 const bar = (probability, most, name) => html`<td>
   <span class=${name} style=${{ width: `${(70 * probability) / most}%` }} />${numeral((100 * probability).toFixed(2))}%
 </td>`;
-// A step, as html.py writes it.
+/** @param {SavedStep} props */
 const Candidates = ({ token, candidates }) => {
   const most = Math.max(...candidates.flatMap((c) => [c.probability, c.sampling_probability]));
+  /** @param {StepCandidate} candidate */
   const line = ({ id, label, probability, sampling_probability: after }) => {
     const isChosen = id === token;
-    const shown = html`<${Token} label=${label} />`;
+    const word = html`<${Token} label=${label} />`;
     return html`<tr class=${[isChosen && "chosen", after === 0 && "cut"].filter(Boolean).join(" ")}>
-      <td>${isChosen ? ["▶ ", sayWith("{token} (chosen)", { token: shown })] : shown}</td>
+      <td>${isChosen ? ["▶ ", sayWith("{token} (chosen)", { token: word })] : word}</td>
       ${bar(probability, most, "bar")}
       ${after === 0 ? html`<td>✕ ${say("cut")}</td>` : bar(after, most, "bar after")}
     </tr>`;
   };
-  const heads = [say("Candidate"), say("the network"), say("after temperature and filters")];
+  const headings = [say("Candidate"), say("the network"), say("after temperature and filters")];
   return html`<table>
-    <thead><tr>${heads.map((name) => html`<th>${name}</th>`)}</tr></thead>
+    <thead><tr>${headings.map((name) => html`<th>${name}</th>`)}</tr></thead>
     <tbody id="candidates">${candidates.map(line)}</tbody>
   </table>`;
 };
@@ -144,9 +158,9 @@ const Steps = () => {
   const read = page.query ? readPosition() : start - 1; // at first, the last token that was given
   const at = predictedPosition(read) - start;
   const step = steps[at];
-  const go = (value) => setQuery(before(start + Number(value)));
+  const go = (/** @type {string} */ value) => setQuery(before(start + Number(value)));
   const options = [[-1, "–"], ...steps.map((_, place) => [place, place + 1])];
-  const seen = () =>
+  const note = () =>
     sayN(
       "This step read tokens {first} to {last}; {n} token could be drawn.",
       "This step read tokens {first} to {last}; {n} tokens could be drawn.",
@@ -157,7 +171,7 @@ const Steps = () => {
     ${step ? html`<${PredictedToken} of=${read} />` : html`<p class="asked">${say("No step of this run chose what follows this token.")}</p>`}
     <div class="step-head">
       <label>${capital(say("step"))} <${Select} id="step" options=${options} value=${step ? at : -1} set=${go} /></label>
-      <span class="hint" id="step-note">${step && seen()}</span>
+      <span class="hint" id="step-note">${step && note()}</span>
     </div>
     ${step && html`<${Candidates} ...${step} />`}
   </section>`;
@@ -192,19 +206,20 @@ const openTab = (name) => {
   return button;
 };
 shell.openTab = openTab;
-let hasTabs = false;
 // A tab is shown: the first by itself, others because a reader opens them.
+/** @type {(name: string) => void} */
 const tabShown = (name) => {
-  if (hasTabs) fields.tab = name;
+  if (page.hasTabs) fields.tab = name;
   else openTab(fields.tab);
-  hasTabs = true;
+  page.hasTabs = true;
 };
+/** @type {(parts: Described[]) => LayoutEvent[]} */
 const eventsOf = (parts) =>
   parts.flatMap(({ type, id, props, children }) => [
     ...(type === "tabitem"
       ? [
           {
-            targets: [[id, "select"]],
+            targets: [/** @type {[number, string]} */ ([id, "select"])],
             inputs: [],
             outputs: [],
             js: () => tabShown(props.id),
@@ -216,6 +231,7 @@ const eventsOf = (parts) =>
   ]);
 
 // The address says what is chosen, as a link to the page does.
+/** @type {(address: string) => Promise<string[]>} */
 const shownIn = async (address) =>
   showFields((await stateOf(new URL(address).hash.slice(1))) ?? {});
 const followAddress = () => {
@@ -229,8 +245,9 @@ const followAddress = () => {
 };
 
 const start = async () => {
-  const text = (value) => (typeof value === "string" ? said(value) : value);
-  const { layout } = JSON.parse(site.text, (_, value) => text(value));
+  const { layout } = JSON.parse(site.text, (_, value) =>
+    typeof value === "string" ? said(value) : value,
+  );
   Object.assign(numbers, contentOf(await site.read("run.pack"), said));
   setBatch(numbers.batch);
   showRow(0);
