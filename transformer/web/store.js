@@ -1,7 +1,7 @@
 // The page's state: a run, a batch of texts, the chosen head and the chosen token; and events about changes.
 
 import { declared, textsOf } from "./declared.js";
-import { batch as together, signal, untracked } from "./preact.js";
+import { batch as together, computed, signal, untracked } from "./preact.js";
 
 /** @import { BatchFacts, HeadSign, Opening, PageEvents, RunFacts, TextFacts } from "./types" */
 /**
@@ -185,6 +185,12 @@ export const headShown = () => {
   if (kind && head.layer < kind.n_layers && head.head < run.n_heads) return { ...kind, ...head };
   return { ...run.kinds[0], layer: 0, head: 0 };
 };
+const kindOfHead = computed(() => {
+  const at = headShown();
+  return page.run?.kinds.find(({ stack, kind }) => stack === at?.stack && kind === at.kind) ?? null;
+});
+// Its kind of attention: what reads no more of it is not drawn again for another head of that kind.
+export const kindShown = () => kindOfHead.value;
 
 // Whether a model was trained in this visit, by its name; see server/trainings.py.
 /** @type {(model: string) => boolean} */

@@ -6,7 +6,7 @@ import { capital, numeral, say, sayN, sayWith } from "../../web/messages.js";
 import { useAnswer, usePart, mounted } from "../../web/part.js";
 import { html, useState } from "../../web/preact.js";
 import { isAblated } from "../../web/runs.js";
-import { headShown, setHead, page } from "../../web/store.js";
+import { kindShown, setHead, page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { knownHeads, useMetrics } from "./numbers.js";
 import { fields } from "../../web/fields.js";
@@ -237,7 +237,7 @@ const finding = () => {
         "{attention}: {n} of {count} stands out",
         "{attention}: {n} of {count} stand out",
         heads.filter(({ label }) => label).length,
-        { attention: attentionOf(headShown() ?? page.run.kinds[0]), count: heads.length },
+        { attention: attentionOf(kindShown() ?? page.run.kinds[0]), count: heads.length },
       )
     : null;
 };

@@ -11,7 +11,7 @@ import { useAnswer } from "../../web/part.js";
 import { batch, html } from "../../web/preact.js";
 import { firstHead, readStack, usualKind } from "../../web/selection.js";
 import { headName, siteName } from "../../web/sites.js";
-import { headShown, page, setHead, tracedFrom } from "../../web/store.js";
+import { headShown, kindShown, page, setHead, tracedFrom } from "../../web/store.js";
 
 /**
  * @typedef {import("./types").ShownHead} ShownHead
@@ -85,9 +85,9 @@ export const HeadKinds = ({ at }) => {
 /** @type {(at: { stack: string, kind: string }) => KindAsked} */
 export const kindAsked = ({ stack, kind }) => ({ run: page.run.run, stack, kind });
 // Of the chosen head's kind of attention, else the run's first; null before there is a run.
-const kindShown = () => {
-  const at = headShown();
-  return at && kindAsked(at);
+const askedKind = () => {
+  const kind = kindShown();
+  return kind && kindAsked(kind);
 };
 
 // All heads small, {answer, asked}; of: see kindAsked.
@@ -100,11 +100,11 @@ export const knownAtlas = (at) =>
   /** @type {Atlas | undefined} */ (keptAnswer("atlas", kindAsked(at)).value); // as useAtlas reads it
 // The metrics of a kind's heads, by default the shown one's, {answer, asked}; of: see kindAsked.
 /** @type {(part: Part, of?: KindAsked | null) => { answer: import("./types").Metrics | null, asked: KindAsked | null }} */
-export const useMetrics = (part, of = kindShown()) =>
+export const useMetrics = (part, of = askedKind()) =>
   useAnswer(part, (data) => askOnce("metrics", data), of);
 // The heads with their metrics, as far as these are known; of: see kindAsked.
 /** @type {(of?: KindAsked | null) => import("./types").MeasuredHead[] | null} */
-export const knownHeads = (of = kindShown()) =>
+export const knownHeads = (of = askedKind()) =>
   (of && keptAnswer("metrics", of).value?.heads) ?? null;
 // The metrics of a head, with its label and sign, if those of its kind are known.
 /** @type {(at: Head) => import("./types").MeasuredHead | undefined} */

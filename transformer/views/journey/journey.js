@@ -253,7 +253,7 @@ const Journey = () => {
   const cell = useCell(shown);
   const { answer, asked, current } = useJourney(part);
   useLeadingHead(current);
-  const { head } = page;
+  const head = part.isHidden ? null : page.head; // out of sight it is not drawn again for another head
   const facts = answer && {
     run: asked?.run,
     place: answer.position,
