@@ -35,6 +35,7 @@ from transformer import (
 from transformer.analysis import ablation, journey, logit_lens, patching
 from transformer.analysis.atlas import atlas
 from transformer.analysis.attention_flow import flow_weights
+from transformer.analysis.continuation import continuation
 from transformer.analysis.head_metrics import head_metrics
 from transformer.analysis.label_scores import label_scores
 from transformer.analysis.layer_at_position import layer_at_position
@@ -206,7 +207,7 @@ def asked(draw: random.Random, model: Model, run: Run) -> dict[str, Callable[[Ru
         "journey": lambda run: journey.journey(model, run),
         "journey at": lambda run: journey.journey(model, run, place - 1),
         "without_head": lambda run: journey.without_head(model, run, site, head),
-        "continuation": lambda run: journey.continuation(model, run, None, str(site), head),
+        "continuation": lambda run: continuation(model, run, None, str(site), head),
         "telling": lambda run: journey.telling(model, run),
         "word_effects": lambda run: word_effects(model, run),
         "without_words": lambda run: without_words(model, run, [1]),
