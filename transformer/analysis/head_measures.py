@@ -51,7 +51,7 @@ ALL = {
         ),
         Metric(
             name="distance", title=mark("Distance"), unit=mark("tokens"), against="shuffled",
-            definition=mark("|query - key| in tokens, weighted by the weights"),
+            definition=mark("|query - key| in tokens, averaged with the weights"),
         ),
         Metric(
             name="previous", title=mark("Previous"), position=True, against="shuffled",
@@ -78,7 +78,7 @@ ALL = {
             repeats=True, label=mark("reads what followed the last time"),
             sign="↻", definition=mark(
                 "the weight on the token that followed the last earlier occurrence of the query's "
-                "own token (rows whose token stood in the text before, with another between)"
+                "own token (rows whose token occurred before, with another between)"
             ),
         ),
         Metric(
@@ -96,7 +96,7 @@ ALL = {
         Metric(
             name="last", title=mark("Last"), position=True, against="shuffled",
             label=mark("reads the last source token"), sign="⇥",
-            definition=mark("the weight on the last source token, which is the sign that ends it"),
+            definition=mark("the weight on the last source token, which marks its end"),
         ),
         Metric(
             name="mirror", title=mark("Mirror"), position=True, against="shuffled",

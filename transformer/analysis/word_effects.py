@@ -186,8 +186,8 @@ class _Text:
         if mask is None and (placed := [str(one) for one in run.request.interventions if _at(one)]):
             raise InvalidRequest(
                 "changed_positions",
-                "words cannot be left out beside a change at chosen positions, which other tokens "
-                "would have then; got {change}",
+                "words cannot be left out together with a change at chosen positions, which would "
+                "then hold other tokens; got {change}",
                 change=placed[0],
             )
         return cls(model, run, before, position, mask)

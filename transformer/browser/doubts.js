@@ -102,7 +102,7 @@ export const readingOf = (model, text, ids, nPrompt) => {
   return [
     ...(read === text ? [] : [say("Read as: {text}", { text: read })]),
     ...(byte
-      ? [say("No token has this sign: it is read byte by byte, {byte} …", { byte })]
+      ? [say("No token has this character: it is read byte by byte, {byte} …", { byte })]
       : []), // prettier-ignore
   ];
 };

@@ -163,8 +163,8 @@ SWITCHES: dict[str, Switch] = {
     ),
     "unscaled-norm": Switch(
         mark(
-            "The norms in the layers lose their trained scales: each feature counts as "
-            "much as any other, and blocks read what they were not trained on."
+            "The norms in the layers lose their trained scales: each feature counts as much as "
+            "any other, and layers read numbers of a kind that they were not trained on."
         ),
         "norm",
         lambda config, point, normalised, stream: _unscaled(config, stream),

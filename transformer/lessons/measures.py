@@ -130,11 +130,11 @@ COUNTS: dict[str, tuple[str, Callable[[Run], float]]] = {
     ),
     "features": (mark("the number of features of a token"), lambda run: run.config.d_model),
     "feed_forward_weights": (
-        mark("the number of weights of one feed-forward"),
+        mark("the number of weights in one feed-forward"),
         lambda run: (2 + run.config.gated) * run.config.d_model * run.config.d_ff,
     ),
     "attention_weights": (
-        mark("the number of weights of one attention"),
+        mark("the number of weights in one layer's attention"),
         lambda run: 2 * run.config.d_model * run.config.d_head
         * (run.config.n_heads + run.config.key_heads),
     ),
@@ -152,13 +152,13 @@ for _name, (_words, _count) in COUNTS.items():
     MEASURES[_name] = Measure(words=_words, measure=_counted_in(_count))
 
 
-@measured(mark("the number of tokens of the word with the most"))
+@measured(mark("the largest number of tokens in a word"))
 def most_pieces(context: GradingContext) -> float:
     """The number of tokens of the word in the given text that is cut into the most."""
     return float(max(_pieces(context)))
 
 
-@measured(mark("the number of tokens of the word with the fewest"))
+@measured(mark("the smallest number of tokens in a word"))
 def fewest_pieces(context: GradingContext) -> float:
     """The number of tokens of the word in the given text that is cut into the fewest."""
     return float(min(_pieces(context)))
@@ -194,7 +194,7 @@ def is_supported(context: GradingContext, claim: str) -> float:
     return float(claim == "intervention")
 
 
-@measured(mark("the number of numbers in the table"))
+@measured(mark("the count of numbers in the table"))
 def embedding_numbers(context: GradingContext) -> float:
     """Numbers in the table of token vectors."""
     return float(_table(context).numel())

@@ -279,7 +279,7 @@ class OutputCheck(Check):
 NOTHING_YET = {
     "ablate": mark("No head is switched off yet."),
     "feed-forward": mark("No feed-forward is switched off yet."),
-    "patch": mark("No row is replaced by one of another text yet."),
+    "patch": mark("No row has been replaced by one from another text yet."),
     "mask": mark("No cell of the mask is forbidden yet."),
     "break": mark("Nothing is switched off yet."),
 }

@@ -47,7 +47,7 @@ def recorded_right(context: GradingContext, task: str, step: int) -> float:
     return 0.0 if measurement is None else 100 * measurement.accuracy
 
 
-@measured(mark("the share of answers with this letter right"))
+@measured(mark("the share of answers in which this letter is right"))
 def recorded_place(context: GradingContext, task: str, step: int, place: int) -> float:
     """The share of held-out answers whose letter at a place, from 0, a bundled recording's network
     of a kept step would give after the right letters before it."""

@@ -88,7 +88,7 @@ class Request:
     written one of them. source_language, target_language: for a translator with several, names
     among `model.tokenizer.languages`; None = as its files say. forced_tokens: ids of the first new
     tokens, whatever the network predicts; max_new_tokens counts them. interventions: applied to the
-    network for this run, as objects or as plain values. Of these a beam search takes only the
+    network for this run, as objects or as plain values. Of all these, a beam search takes only the
     languages. input_ids: read in place of the text, which is then only for people: with all special
     tokens; for an encoder-decoder, the source's. token_type_ids: for an encoder, a number for each
     of them. Raises ValueError naming the allowed values.

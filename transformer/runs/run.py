@@ -69,8 +69,8 @@ class Run(DrawableRun):
     `analysis.with_lens` has computed them.
     search: the beam search, if it was one; ids, text and steps are those of its best hypothesis.
     engine: "compiled" or "network", which generated and traced it; None if not known.
-    read_as: the text after cleaning of quotes and spaces; None if it did not change.
-    warnings: sentences on parts of the text that the model never learned to read, and on names of
+    read_as: the text after its quotes and spaces were cleaned; None if it did not change.
+    warnings: sentences about parts of the text that the model never learned to read, and on names of
     special tokens in it.
     logits: the head's output at each token, (1, T, V); only in runs of `Model.trace`, not in files.
     weights: a short name of the network's weights, see `inference.engines.changes.digest`; None if

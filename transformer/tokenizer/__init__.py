@@ -210,7 +210,7 @@ class Tokenizer:
             return self._bpe.encode(text, add_special_tokens=special).ids
 
     def source(self, ids: Sequence[int]) -> list[int]:
-        """A text's ids as the encoder of an encoder-decoder reads them: with an end."""
+        """A text's ids as the encoder of an encoder-decoder reads them: with an end token."""
         return [*ids, self.end_id]
 
     def pair(self, first: Sequence[int], second: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -271,7 +271,7 @@ class Tokenizer:
 
     @property
     def forced_end(self) -> int | None:
-        """The id that ends a text of the largest length, whatever the network predicts."""
+        """The id that ends a text of maximum length, whatever the network predicts."""
         return None
 
     def whole(self, ids: Iterable[int]) -> bytes:

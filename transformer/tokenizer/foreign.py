@@ -122,7 +122,7 @@ class TheirTokenizer(Tokenizer):
 
     @property
     def forced_end(self) -> int | None:
-        """The id that ends a text of the largest length, whatever the network predicts."""
+        """The id that ends a text of maximum length, whatever the network predicts."""
         return self.ids.forced_end
 
     def label(self, index: int) -> str:

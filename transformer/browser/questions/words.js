@@ -47,7 +47,7 @@ class WordText {
     if (this.mask === null && placed)
       throw new Error(
         say(
-          "words cannot be left out beside a change at chosen positions, which other tokens would have then; got {change}",
+          "words cannot be left out together with a change at chosen positions, which would then hold other tokens; got {change}",
           { change: placed.type },
         ),
       );

@@ -101,7 +101,7 @@ VIEW = View(
             title=mark("heads combined"),
             help=mark(
                 "Many heads as one map: their mean, or the means multiplied over the layers, with "
-                "the residual (rollout) or without it (joint). Values and feed-forward are left "
+                "the residual (rollout) or without it (joint). Values and feed-forwards are left "
                 "out."
             ),
         ),

@@ -156,12 +156,12 @@ const introduction = ({ heads, n_rows: rows, n_left_out: out, n_repeats: repeats
     kind !== "cross" &&
       (repeats
         ? sayN(
-            "Induction and Duplicate are of the {n} row whose token stood in the text before.",
-            "Induction and Duplicate are means over the {n} rows whose token stood in the text before.",
+            "Induction and Duplicate are measured in the {n} row whose token occurred before.",
+            "Induction and Duplicate are means over the {n} rows whose token occurred before.",
             repeats,
           )
         : say(
-            "No token of this text stood in it before, so Induction and Duplicate have no number.",
+            "In this text no token recurs after another one, so Induction and Duplicate have no number.",
           )),
     say("Click a row of the table to see its head above."),
   ]
@@ -182,9 +182,9 @@ const Definitions = ({ found: { metrics, rule, n_shuffles: times } }) => {
     [
       say("keys shuffled"),
       say(
-        "of {times} copies of each head in which every key vector stands at another place, " +
+        "of {times} copies of each head with its key vectors shuffled, " +
           "before mask and softmax: their mean, and the most that any copy of any head " +
-          "reaches; for numbers about a place.",
+          "reaches; only for numbers about a place.",
         { times },
       ),
     ],

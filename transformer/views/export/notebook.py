@@ -97,7 +97,7 @@ def _run(run: Run) -> str:
 
 
 def _token(label: str, probability: float | None = None) -> str:
-    """Given: underlined only. Generated: the stronger the shade the likelier."""
+    """Given: underlined only. Generated: the stronger the shade, the likelier."""
     text = escape(shorten(label, HOVER_CHARACTERS))
     if probability is None:
         return f'<span style="{_TOKEN}">{text}</span>'

@@ -242,7 +242,7 @@ const Drawn = ({ answer, preview, isCurrent }) => {
     <${Legend} preview=${preview} />
     <p class="drawn-says">${answer.labels && `${say("Shown for your text, as you type it.")} `}${countInWords(settings, drawn.count, answer)}${
       draws(settings) &&
-      ` ${say("Tick and first number: the network's; bar and second: the draw's.")}`
+      ` ${say("Tick and first number: before the settings; bar and second: after.")}`
     }</p>`;
 };
 

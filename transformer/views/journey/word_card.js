@@ -159,7 +159,7 @@ export const WordCard = ({ part, answer }) => {
             html`<${Row} entry=${entry} target=${found.target} isShown=${entry === shown} choose=${() => press(entry)} />`,
         )}</ol>
         <p class="word-texts">${shown && html`<${Texts} texts=${texts} shown=${shown} isDecoder=${page.run.stack === "decoder"} />`}</p>
-        <p class="hint">${found.masked ? say("A mask token stands in each word's place in turn. Press a word of the text.") : say("Each word is left out in turn, and the text is read again. Press a word of the text.")}</p>`
+        <p class="hint">${found.masked ? say("A mask token takes the place of each word in turn. Press a word of the text.") : say("Each word is left out in turn, and the text is read again. Press a word of the text.")}</p>`
     }
   </section>`;
 };

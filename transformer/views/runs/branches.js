@@ -202,7 +202,7 @@ const Step = ({ step, steps, answer, asked }) => {
     asked?.run === page.run.run && branchAt(asked.step ?? 0, id);
   const notes = answer && [
     say("These are the network's probabilities, before temperature and filters."),
-    answer.searched && say("A branch of a beam search goes on greedily."),
+    answer.searched && say("A branch of a beam search continues greedily."),
   ];
   return html`<div class="branch-step">
     <div class="step-head">

@@ -125,7 +125,7 @@ const Tokens = () => {
     if (key === "Escape") together(() => (emit("escape"), setQuery(/** @type {any} */ (null)))); // as on the server's page
   });
   return html`<${Text} facts=${page.run} />
-    <p class="hint">${say("Outlined: given. Shaded: generated, the stronger the shade the likelier. Choose a token to mark what it reads and, if what follows it was generated, to see what else could have come.")}</p>`;
+    <p class="hint">${say("Outlined: given. Shaded: generated; the stronger the shade, the likelier. Choose a token to mark what it reads and, if what follows it was generated, to see what else could have come.")}</p>`;
 };
 
 /** @param {number} probability @param {number} most @param {string} name */
