@@ -11,7 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from transformer.checks import InvalidRequest
-from transformer.messages import say
+from transformer.messages import mark, say
 
 # What a checkpoint's metadata says of its "source_text"
 PLAIN_ENGLISH, ENGLISH_STORIES = "plain English", "English stories"
@@ -48,6 +48,11 @@ _OTHERS = frozenset(_OTHER_WORDS.split()) - _ENGLISH
 # For the browser, which says the same of a text (browser/doubts.js).
 COMMON_WORDS = {"english": sorted(_ENGLISH), "others": sorted(_OTHERS)}
 _WORD = re.compile(r"[^\W\d_]+")
+_BRACKETED = re.compile(r"\[\w+\]")  # [MASK], which is no word in capitals
+
+IN_CAPITALS = mark(
+    "The text is in capitals, which this model did not learn: write it as in a book."
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,20 +99,23 @@ def sentences(text: str) -> list[str]:
     return [sentence for part in [*parts, text[begun:]] if (sentence := plain(part))]
 
 
+def is_in_capitals(text: str) -> bool:
+    """Whether nearly all letters of two words or more are capital ones."""
+    words = _WORD.findall(_BRACKETED.sub(" ", text))
+    letters = [letter for word in words for letter in word]
+    long = [word for word in words if len(word) > 1]
+    return len(long) > 1 and sum(map(str.isupper, letters)) > 0.8 * len(letters)
+
+
 def warnings(text: str) -> tuple[str, ...]:
     """A sentence for each thing that a model of English never saw: capitals, other languages.
 
     Simple and sometimes wrong: of all words that are common in English or elsewhere, most are not
     English; or most letters, and signs such as emoji, are not Latin ones.
     """
-    problems = []
+    problems = [say(IN_CAPITALS)] if is_in_capitals(text) else []
     words = _WORD.findall(text)
     letters = [letter for word in words for letter in word]
-    long = [word for word in words if len(word) > 1]
-    if len(long) > 1 and sum(map(str.isupper, letters)) > 0.8 * len(letters):
-        problems.append(
-            say("The text is in capitals, which this model did not learn: write it as in a book.")
-        )
     lower = [word.lower() for word in words]
     english = sum(word in _ENGLISH for word in lower)
     latin = sum("LATIN" in unicodedata.name(letter, "") for letter in letters)

@@ -40,7 +40,7 @@ PROMPTS = (
     "One day, Tim found a 🐶 in the garden.",
 )  # fmt: skip
 ENGLISH = ("The cat is sleeping on the bed.", "I’m  not—really—hungry…", "Where do you live?")
-HIDDEN = ("The [MASK] barked at the cat and [MASK] away.", "[MASK] upon a time", "Lily [MASK].")
+HIDDEN = ("The [MASK] barked at the cat and [Mask] away.", "[mask] upon a time", "Lily 【MASK】.")
 PIECES = (
     "Once", " upon", " a", " time", ",", " Lily", "'s", " don't", "I'LL", "we've", " 3", "1234567",
     "½", "  ", "\n", "\t", "\r\n", "\u00a0", "\u2028", "\u0085", "\ufeff", "\u3000", "🐶", "👩‍👩‍👧",

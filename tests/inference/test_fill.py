@@ -62,6 +62,7 @@ def test_a_hidden_word_includes_the_space_before_it(tokenizer):
     for piece, mask in zip(pieces, (True, True, False), strict=True):
         wanted += [*tokenizer.encode(piece), *([tokenizer.mask_id] if mask else [])]
     assert ids == wanted
+    assert hidden_ids(tokenizer, "The [mask] ran up 【 Mask 】.") == wanted  # as phones type it
     assert hidden_ids(tokenizer, "The dog") == tokenizer.encode("The dog", special=True)
     plain = Tokenizer.train([STORY] * 3, 300)  # one that hides nothing reads what is written
     assert hidden_ids(plain, "The [MASK]") == plain.encode("The [MASK]", special=True)

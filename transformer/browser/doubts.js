@@ -18,14 +18,18 @@ const count = (all, test) => (all ?? []).filter(test).length;
 // words: common ones of English and of other languages.
 /** @type {(text: string, words: { english: string[], others: string[] }) => string[]} */
 const languageDoubts = (text, { english, others }) => {
-  const words = text.match(/[\p{L}\p{Nl}\p{No}]+/gu) ?? [];
-  const letters = words.flatMap((word) => [...word]);
-  const capitals = count(letters, (one) => /\p{Uppercase}/u.test(one));
+  const wordsOf = (/** @type {string} */ some) => some.match(/[\p{L}\p{Nl}\p{No}]+/gu) ?? [];
+  const lettersOf = (/** @type {string[]} */ some) => some.flatMap((word) => [...word]);
+  const typed = wordsOf(text.replace(/\[[\p{L}\p{N}_]+\]/gu, " ")); // [MASK] is no word in capitals
+  const capitals = count(lettersOf(typed), (one) => /\p{Uppercase}/u.test(one));
   const said = [];
-  if (words.filter((word) => [...word].length > 1).length > 1 && capitals > 0.8 * letters.length)
+  const isLong = (/** @type {string} */ word) => [...word].length > 1;
+  if (typed.filter(isLong).length > 1 && capitals > 0.8 * lettersOf(typed).length)
     said.push(
       say("The text is in capitals, which this model did not learn: write it as in a book."),
     );
+  const words = wordsOf(text);
+  const letters = lettersOf(words);
   const lower = words.map((word) => word.toLowerCase());
   const latin = count(letters, (one) => /\p{Script=Latin}/u.test(one));
   const nSigns = letters.length + (text.match(/\p{So}/gu)?.length ?? 0);

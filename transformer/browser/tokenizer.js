@@ -12,7 +12,8 @@ const WORDS = new RegExp(
 const VISIBLE = { " ": "␣", "\n": "⏎", "\t": "⇥" };
 // Controls, separators, and letters, marks and symbols that draw nothing.
 const UNSEEN = /\p{C}|\p{Z}|\u034f|\u115f|\u1160|\u17b4|\u17b5|\u2800|\u3164|\uffa0|\ufffd/u;
-const HIDDEN = "[MASK]"; // as people type it
+const HIDDEN = "[MASK]";
+const TYPED_MASK = /[[［【] *mask *[\]］】]/giu; // HIDDEN as people type it
 const CACHED_WORDS = 10_000;
 
 /** @import { SpecialIds, TokenizerContent } from "./types.d.ts" */
@@ -183,7 +184,7 @@ export class Tokenizer {
   encodeHidden(text) {
     const { mask } = this;
     if (mask === null) return [this.end, ...this.encode(text)];
-    const pieces = text.replaceAll(this.label(mask), HIDDEN).split(HIDDEN);
+    const pieces = text.replaceAll(this.label(mask), HIDDEN).split(TYPED_MASK);
     const last = pieces.pop() ?? "";
     const before = pieces.flatMap((piece) => [...this.encode(piece.replace(/ $/, "")), mask]);
     return [this.end, ...before, ...this.encode(last)];

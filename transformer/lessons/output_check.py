@@ -28,7 +28,9 @@ from transformer.lessons.checks import (
 from transformer.lessons.measures import GradingContext, of
 from transformer.messages import capital, mark, say, say_list
 from transformer.model.sites import sites_of
+from transformer.plain_text import IN_CAPITALS, is_in_capitals
 from transformer.runs.run import Run
+from transformer.tokenizer import HIDDEN, TYPED_MASK
 
 COMPARED = ("above", "below")
 CHANGES = ("order", "mask", "word")  # of a text's words
@@ -103,7 +105,7 @@ class OutputCheck(Check):
         for refusal in (*self._of_request(context.run), *self._of_change(context.run)):
             return CheckResult(False, refusal)
         for refusal in self._of_output(context):
-            return CheckResult(False, refusal)
+            return CheckResult(False, _with_space(context.run, refusal))
         says = say("The network says “{text}”.", text=written(context).strip())
         for number in self.numbers if not self.has else ():
             says = stated(number["of"], _measured(context, number))
@@ -229,7 +231,10 @@ class OutputCheck(Check):
         )
 
     def _of_output(self, context: GradingContext) -> Iterator[str]:
-        said = written(context).strip()
+        said, reader = written(context).strip(), context.models.model(context.run.model).reader
+        if self.lacks or self.changes:  # in capitals nearly every word is lost
+            if reader.source_text and is_in_capitals(context.run.request.text):
+                yield say(IN_CAPITALS)
         if self.intact:
             yield from self._of_intact(context)
         if self.has and not holds(said, self.has):
@@ -309,7 +314,7 @@ _WORD = re.compile(r"\[mask\]|\w+", re.IGNORECASE)
 
 def words_of(text: str) -> list[str]:
     """The words of a text in small letters; [MASK] is one."""
-    return _WORD.findall(text.casefold())
+    return _WORD.findall(TYPED_MASK.sub(HIDDEN, text).casefold())
 
 
 def holds(text: str, phrase: str) -> bool:
@@ -328,6 +333,7 @@ def _match(text: str, phrase: str, names: bool = True) -> str:
     wanted = re.findall(r"\[mask\]|\*|!?[\w/]+", phrase.casefold())
     if not wanted:  # signs alone
         return phrase if phrase in text else ""
+    text = TYPED_MASK.sub(HIDDEN, text)
     is_pattern = any(part[0] in "*!" for part in wanted)
     for sentence in re.split(r"[.!?;:]\s", text) if is_pattern else [text]:
         words = re.findall(_WORD, sentence)
@@ -421,6 +427,16 @@ def _out_of_bounds(context: GradingContext, number: Mapping[str, Any]) -> Iterat
     if "below" in number and value > number["below"]:
         most = written_number(number["below"])
         yield say("{quantity} is {value}; {most} or less would count.", **values, most=most)
+
+
+def _with_space(run: Run, refusal: str) -> str:
+    """The refusal; a decoder's text that ends with a space may be refused for that alone."""
+    if run.config.family != "decoder" or not run.request.text[-1:].isspace():
+        return refusal
+    return say(
+        "{refusal} The text ends with a space, which the network reads too: delete it.",
+        refusal=refusal,
+    )
 
 
 def _heads_off(changes: Sequence[Intervention], run: Run) -> set[tuple[str, str, int, int]]:

@@ -30,7 +30,8 @@ PADDING = "<|padding|>"
 START = "<|start|>"
 END = "<|endoftext|>"
 SPECIALS = (PADDING, START, END)  # ids 0, 1, 2 of every vocabulary made here
-HIDDEN = "[MASK]"  # as people type it
+HIDDEN = "[MASK]"
+TYPED_MASK = re.compile(r"[\[［【] *mask *[\]］】]", re.IGNORECASE)  # HIDDEN as people type it
 MASK = "<|mask|>"  # the last id, if present: hides a token from an encoder
 
 # Usual names of special tokens, and how many of a text's a warning lists.
@@ -425,8 +426,8 @@ def _character(name: str) -> bytes:
 
 
 def hidden_ids(tokenizer: Tokenizer, text: str) -> list[int]:
-    """A text's ids for an encoder, with the mask token for each [MASK] and for each name of that
-    token; a space before it belongs to it.
+    """A text's ids for an encoder, with the mask token for each [MASK], also typed as [mask], and
+    for each name of that token; a space before it belongs to it.
 
     The same as `Tokenizer.encode(text, special=True)` if the tokenizer has no mask token or the
     text no [MASK].
@@ -450,7 +451,7 @@ def _with_masks(tokenizer: Tokenizer, text: str) -> list[int]:
     """A text's ids without those around it, with the mask token for each [MASK]."""
     if tokenizer.mask_id is None:
         return tokenizer.encode(text)
-    *pieces, last = text.replace(tokenizer.label(tokenizer.mask_id), HIDDEN).split(HIDDEN)
+    *pieces, last = TYPED_MASK.split(text.replace(tokenizer.label(tokenizer.mask_id), HIDDEN))
     ids: list[int] = []
     for piece in pieces:
         ids += [*_encoded(tokenizer, piece.removesuffix(" ")), tokenizer.mask_id]

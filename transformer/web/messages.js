@@ -66,7 +66,9 @@ export const numeral = (text) => {
 };
 const NUMBER = /[-+]?(?:\d(?:[ '’_.,]?\d)*|[.,]\d+)(?:e[-+]?\d+)?(?: ?%)?/gi;
 const PERCENT = /(?<=\d ?)(?:percent|per cent|prozent|pour cent|por ciento)/gi;
+const MINUS = /(?<!(?:au|lo|al) )(?:minus|moins|menos|负) ?(?=[\d.,])/gi; // not "au moins 8"
 const FRACTION = /^[^\d]*(?:\/|of|von|sur|de|中的)[^\d]*$/i; // between "15" and "100"
+const OF_WHICH = /^[^\d]*[里中题][^\d]*$/; // between "100" and "15"
 /** @type {(number: string) => number} */
 const valueOf = (number) => {
   const digits = number.replace(/[ '’_%]/g, "");
@@ -79,13 +81,15 @@ const valueOf = (number) => {
   const value = Number([whole.replace(/[.,]/g, ""), ...rest].join("."));
   return number.endsWith("%") ? value / 100 : value;
 };
-// The one number in a typed text, as the page writes it or with another language's signs; of "15 of 100"
-// the first, of "1/8" their ratio; NaN for none, or several.
+// The one number in a typed text, or after its last "=", as the page writes it or with another language's
+// signs; of "15 of 100" the first, of "1/8" their ratio; NaN for none, or several.
 /** @type {(text: string) => number} */
 export const numberOf = (text) => {
-  const plain = text
-    .normalize("NFKC") // thin spaces, full-width digits
-    .replace(/[−–]/g, "-")
+  const typed = text.normalize("NFKC"); // thin spaces, full-width digits
+  const plain = typed
+    .slice(typed.lastIndexOf("=") + 1)
+    .replace(/[−–—]/g, "-")
+    .replace(MINUS, "-")
     .replace(/百分之 ?(\d+(?:[.,]\d+)?)/g, "$1 %")
     .replace(PERCENT, "%");
   const numbers = [...plain.matchAll(NUMBER)];
@@ -93,8 +97,9 @@ export const numberOf = (text) => {
   if (numbers.length === 1) return valueOf(first[0]);
   if (numbers.length !== 2) return NaN;
   const between = plain.slice(first.index + first[0].length, second.index);
-  if (!FRACTION.test(between)) return NaN;
   const [n, all] = [valueOf(first[0]), valueOf(second[0])];
+  if (n === 100 && OF_WHICH.test(between)) return all;
+  if (!FRACTION.test(between)) return NaN;
   return between.trim() === "/" && all !== 100 ? n / all : n;
 };
 // A whole number, its digits in groups.

@@ -193,7 +193,7 @@ const Patching = () => {
     );
   return html`<section class="patching whatif" ...${part.attributes({ run: run?.run })}>
     <p>${say("The network reads another text too. What it computes there, at one layer and one place, is put in place of what it computes here. Where that changes the next token, the network carries what tells the two texts apart.")}</p>
-    <label class="patch-label">${say("Another text, best with one word replaced")}
+    <label class="patch-label">${say("Another text, ideally with one word replaced")}
       <textarea class="patch-text" rows="2" maxlength="2000" value=${text}
         onInput=${(/** @type {import("../../web/types").ChangeOf<HTMLTextAreaElement>} */ { target }) => type(target.value)}></textarea>
     </label>
