@@ -116,7 +116,7 @@ class Add:
         object.__setattr__(self, "vector", _numbers("vector", self.vector))
 
     def check(self, config: ModelConfig) -> None:
-        """Raise ValueError unless the network has the layer, and the vector is of its size."""
+        """Raise ValueError unless the network has the layer and the vector has its size."""
         check_site(Site(self.stack, self.layer, "self"), config)
         if torch.as_tensor(self.vector).shape != (config.d_model,):
             raise ValueError(

@@ -157,7 +157,7 @@ class Request:
         return f"Request({', '.join(changed)})"
 
     def greedy(self, **settings: Unpack[Settings]) -> Request:
-        """A request for the same text or ids, between the same languages, greedy, with other
+        """A greedy request for the same text or ids, between the same languages, with other
         settings."""
         kept = ("source_language", "target_language", "input_ids", "token_type_ids")
         return request_of(self.text, {name: getattr(self, name) for name in kept} | settings)
