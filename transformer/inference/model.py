@@ -492,8 +492,8 @@ def load(
     engine: what generates one text at a time, one of "auto", "compiled" and "network" (see
     `inference/engines/`). max_len: tokens that another project's network reads at once, if it could
     read more. dtype: of the weights, one of DTYPES; "auto" = as they are stored. The network
-    computes in float32, or float64 if that is the dtype. Raises CheckpointError (a ValueError) for an
-    unknown name or a damaged folder, ValueError for an unknown device, engine or dtype.
+    computes in float32, or float64 if that is the dtype. Raises CheckpointError (a ValueError) for
+    an unknown name or a damaged folder, ValueError for an unknown device, engine or dtype.
     """
     if not isinstance(name_or_folder, str | Path):
         raise ValueError(

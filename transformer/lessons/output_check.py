@@ -26,7 +26,7 @@ from transformer.lessons.checks import (
     written_number,
 )
 from transformer.lessons.measures import GradingContext, of
-from transformer.messages import capital, mark, say, say_list
+from transformer.messages import capital, mark, numeral, say, say_list
 from transformer.model.sites import sites_of
 from transformer.plain_text import IN_CAPITALS, is_in_capitals
 from transformer.runs.run import Run
@@ -130,7 +130,8 @@ class OutputCheck(Check):
         if words_of(text)[: len(words_of(self.begins))] != words_of(self.begins):
             yield say("The text has to begin with “{text}”.", text=self.begins)
         ending = words_of(self.ends)
-        if ending and words_of(text)[-len(ending) :] != ending:
+        is_open = text.rstrip()[-1:].isalnum()  # no full stop after it
+        if ending and (words_of(text)[-len(ending) :] != ending or not is_open):
             yield say("The text has to end with “{text}”.", text=self.ends)
         if self.other_than and holds(text, self.other_than):
             yield say(
@@ -232,9 +233,9 @@ class OutputCheck(Check):
 
     def _of_output(self, context: GradingContext) -> Iterator[str]:
         said, reader = written(context).strip(), context.models.model(context.run.model).reader
-        if self.lacks or self.changes:  # in capitals nearly every word is lost
-            if reader.source_text and is_in_capitals(context.run.request.text):
-                yield say(IN_CAPITALS)
+        loses = reader.source_text and (self.lacks or self.changes)
+        if loses and is_in_capitals(context.run.request.text):  # nearly every word is lost
+            yield say(IN_CAPITALS)
         if self.intact:
             yield from self._of_intact(context)
         if self.has and not holds(said, self.has):
@@ -420,13 +421,25 @@ def _measured(context: GradingContext, number: Mapping[str, Any]) -> float:
 
 def _out_of_bounds(context: GradingContext, number: Mapping[str, Any]) -> Iterator[str]:
     value = _measured(context, number)
-    values = {"quantity": worded(number["of"]), "value": written_number(value)}
+    quantity = worded(number["of"])
     if "above" in number and value < number["above"]:
-        least = written_number(number["above"])
-        yield say("{quantity} is {value}; {least} or more would count.", **values, least=least)
+        got, least = _told_apart(value, number["above"])
+        yield say(
+            "{quantity} is {value}; {least} or more would count.",
+            quantity=quantity, value=got, least=least,
+        )  # fmt: skip
     if "below" in number and value > number["below"]:
-        most = written_number(number["below"])
-        yield say("{quantity} is {value}; {most} or less would count.", **values, most=most)
+        got, most = _told_apart(value, number["below"])
+        yield say(
+            "{quantity} is {value}; {most} or less would count.",
+            quantity=quantity, value=got, most=most,
+        )  # fmt: skip
+
+
+def _told_apart(value: float, bound: float) -> tuple[str, str]:
+    """A measured number and its bound as text, with enough decimals to differ."""
+    got, allowed = written_number(value), written_number(bound)
+    return (numeral(value, ".4f") if got == allowed else got), allowed
 
 
 def _with_space(run: Run, refusal: str) -> str:

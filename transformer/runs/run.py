@@ -70,7 +70,7 @@ class Run(DrawableRun):
     search: the beam search, if it was one; ids, text and steps are those of its best hypothesis.
     engine: "compiled" or "network", which generated and traced it; None if not known.
     read_as: the text after its quotes and spaces were cleaned; None if it did not change.
-    warnings: sentences about parts of the text that the model never learned to read, and on names of
+    warnings: sentences about parts of the text that the model never learned to read, and names of
     special tokens in it.
     logits: the head's output at each token, (1, T, V); only in runs of `Model.trace`, not in files.
     weights: a short name of the network's weights, see `inference.engines.changes.digest`; None if

@@ -164,7 +164,9 @@ def outcome(run: Run, seconds: float) -> str:
     end = [] if why is None else [say(why, seconds=numeral(MAX_SECONDS, ".0f"))]
     read = [] if run.read_as is None else [say("Read as: {text}", text=run.read_as)]
     if single := next(filter(BYTE.fullmatch, run.labels[: run.n_prompt]), None):
-        read.append(say("No token has this character: it is read byte by byte, {byte} …", byte=single))
+        read.append(
+            say("No token has this character: it is read byte by byte, {byte} …", byte=single)
+        )
     return " ".join((went, *end, *run.warnings, *read))
 
 
