@@ -173,6 +173,8 @@ def _later(function: Callable[_P, str]) -> Callable[_P, str]:
         later = _LANGUAGE.get()
         if not isinstance(later, _Later):
             return function(*args, **values)
+        if args[:1] == ("",):
+            return ""
         if function.__name__.startswith("say"):
             later.sentences.add(str(args[0]))
         named = (f"{name}={value}" for name, value in values.items())
