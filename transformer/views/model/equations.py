@@ -12,8 +12,8 @@ from transformer.runs.run import Run
 from transformer.views.declaration import Answer, view
 from transformer.views.model.layer_topics import attention, feed_forward, mask, norm
 from transformer.views.model.position_topic import positions
-from transformer.views.model.sampling_topic import sampling
-from transformer.views.model.topic import HeadAtQuery, answer_of
+from transformer.views.model.sampling_topic import sampling, sampling_outlines
+from transformer.views.model.topic import HeadAtQuery, answer_of, outline_of
 from transformer.views.parameters import HEAD, QUERY, SITE, Choice, Int
 
 TOPICS = {
@@ -60,3 +60,21 @@ def answer_equations(
     chosen = HeadAtQuery(models, item, place, head, row, position)
     of = {"topic": topic, "site": str(place), "head": head, "query": row}
     return of | answer_of(TOPICS[topic][1](chosen), chosen)
+
+
+def equation_outlines(models: ModelQueries, run: Run) -> dict[str, Any]:
+    """Each topic without the numbers of a run. at: by site, the place of its topics in "topics";
+    sampling: by how tokens are taken, see `sampling_outlines`."""
+    topics: list[dict[str, Any]] = []
+    at = {}
+    for site in run.trace.sites:
+        chosen = HeadAtQuery(models, run, site, 0, 0, None)
+        of_site = {
+            name: outline_of(topic(chosen))
+            for name, (_, topic) in TOPICS.items()
+            if name != "sampling"
+        }
+        if of_site not in topics:
+            topics.append(of_site)
+        at[str(site)] = topics.index(of_site)
+    return {"topics": topics, "at": at, "sampling": sampling_outlines()}

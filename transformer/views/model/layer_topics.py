@@ -48,7 +48,7 @@ def attention(chosen: HeadAtQuery) -> Topic:
         "output": row.output,
     }  # fmt: skip
     return Topic(
-        says=[*chosen.says(kind), asks],
+        says=[*chosen.does(kind), asks],
         formula=of_attention(config, kind, row.score_size),
         code=[
             (attention_scores, "scores=return q k root=sqrt"),
@@ -66,14 +66,14 @@ def attention(chosen: HeadAtQuery) -> Topic:
 
 def mask(chosen: HeadAtQuery) -> Topic:
     """The keys that positions hide from one query: the future, or those outside a window."""
-    site, row, says = chosen.site, chosen.row, chosen.says(chosen.site.kind)
+    site, row, says = chosen.site, chosen.row, chosen.does(chosen.site.kind)
     allowed, n, total = row.allowed, int(row.allowed.sum()), len(row.allowed)
-    says.append(say("The chosen token may read {n} of {total} keys here.", n=n, total=total))
+    then = [say("The chosen token may read {n} of {total} keys here.", n=n, total=total)]
     window = chosen.run.config.window_of(site.layer) if site.kind == "self" else None
     is_causal = (site.stack, site.kind) == ("decoder", "self")
     by_position = position_mask(total, total, causal=is_causal, window=window)
     if by_position is None:
-        return Topic(says, agrees=n == total)
+        return Topic(says, agrees=n == total, then=then)
     after = "" if window is None else f"i − {window} < "
     before = " ≤ i" if is_causal else f" < i + {window}"
     # some keys on both sides of the query, where the mask begins to hide
@@ -98,6 +98,7 @@ def mask(chosen: HeadAtQuery) -> Topic:
         numbers=numbers,
         shown=[("Tk", range(start, min(total, start + N_NUMBERS)))],
         agrees=by_position[chosen.query].tolist() == allowed.tolist(),
+        then=then,
     )
 
 
@@ -132,13 +133,13 @@ def norm(chosen: HeadAtQuery) -> Topic:
         "square": row.square().mean(), "shift": getattr(module, "bias", None),
         "gain": getattr(module, "scale", getattr(module, "weight", None)),
     }  # fmt: skip
-    says = chosen.says(f"{kind}_norm", f"{kind}_output_norm")
+    says = chosen.does(f"{kind}_norm", f"{kind}_output_norm")
     formula = of_residual(config, placement)
     if has_norm and kind_of_norm.formula is not None:
         formula.append(f"N:{result}({of}) = {kind_of_norm.formula(module, of)}")
     elif not has_norm:
         says = [say("Nothing is normalised before the first sub-layer of this model.")]
-    return Topic(says, formula, code, numbers, agrees=layer.agrees)
+    return Topic(says, formula, code, numbers, agrees=layer.agrees, is_placed=has_norm)
 
 
 # --- feed-forward ---------------------------------------------------------------------------------
@@ -149,7 +150,7 @@ def feed_forward(chosen: HeadAtQuery) -> Topic:
     config, layer = chosen.run.config, chosen.layer
     of = layer.feed_forward
     return Topic(
-        says=chosen.says("feed_forward"),
+        says=chosen.does("feed_forward"),
         formula=of_feed_forward(config),
         code=[
             (FeedForward.forward, "wide=expand gate=wide:gate read=x inner=wide/f made=contract")

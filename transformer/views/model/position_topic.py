@@ -22,7 +22,7 @@ from transformer.views.model.topic import N_NUMBERS, Code, HeadAtQuery, Topic
 def positions(chosen: HeadAtQuery) -> Topic:
     """As the run's model has them: vectors added to tokens, or a rotation."""
     encoding, kind = POSITIONS[chosen.run.config.positions], chosen.site.kind
-    says = chosen.says(
+    says = chosen.does(
         *(["self"] if encoding.is_rotary else ["token_types", "positions", "norm_embeddings"])
     )
     if encoding.adds:

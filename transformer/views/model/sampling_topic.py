@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 
 from transformer.inference import generation
 from transformer.messages import numeral, say, say_n
 from transformer.runs import steps
-from transformer.runs.request import Sampling
 from transformer.views.model.formulas import SOFTMAX
-from transformer.views.model.topic import N_NUMBERS, Code, HeadAtQuery, Topic, quoted
+from transformer.views.model.topic import (
+    N_NUMBERS,
+    Code,
+    HeadAtQuery,
+    Topic,
+    outline_of,
+    quoted,
+)
 
 # For each filter its condition, its function, and the name of the condition in the function.
 _FILTERS = {
@@ -24,14 +33,14 @@ def sampling(chosen: HeadAtQuery) -> Topic:
     run, request = chosen.run, chosen.run.request
     if not run.steps:
         said = say("This text was only read: nothing was generated, so nothing was sampled.")
-        return Topic([said])
+        return Topic(then=[said], is_placed=False)
     if request.beams > 1:
         said = say(
             "This text was found by a beam search with {n} beams, which draws nothing: it "
             "keeps the likeliest beginnings, and ranks the texts that it ends with.",
             n=request.beams,
         )
-        return Topic([said])
+        return Topic(then=[said], is_placed=False)
     at = len(run.steps) - 1 if chosen.position is None else chosen.position - run.n_prompt
     step = run.steps[min(max(at, 0), len(run.steps) - 1)]
     settings, is_forced = request.sampling, step.index < len(request.forced_tokens)
@@ -68,43 +77,74 @@ def sampling(chosen: HeadAtQuery) -> Topic:
         "probabilities": {candidate.id: candidate.sampling_probability for candidate in best},
         "drawn": {step.token: step.chosen.sampling_probability},
     }
-    says, formula, z = [taken, how], [], "z_i:logits"
-    code: Code = []
-    if settings is None or is_forced:
-        formula.append(SOFTMAX)
-        code.append((steps.candidates_of, "given=probabilities"))
-    if penalty != 1 and not is_forced:
+    then, by = [taken, how], "" if penalty == 1 or is_forced else numeral(penalty, "g")
+    if by:
         said = say(
             "The repetition penalty divides the logits of tokens that the text x already has, or "
             "multiplies them where they are negative."
         )
-        says, z = [*says, said], "z′_i:penalised"
-        by, condition = numeral(penalty, "g"), f'"{say("if")}" i ∈ x ∧'
+        then.append(said)
+    limits = {
+        name: numeral(limit, "g")
+        for name in _FILTERS
+        if (limit := getattr(settings, name, None)) is not None
+    }
+    formula, code = _made_by(None if settings is None else limits, by, is_forced)
+    return Topic((), formula, code, numbers, then=then, is_placed=False)
+
+
+def sampling_outlines() -> dict[str, Any]:
+    """The outline of a step by how its token was taken: forced, greedy, or drawn with filters,
+    whose limits are there by their names in braces."""
+    filters = [(), ("top_k",), ("top_p",), ("top_k", "top_p")]
+    made = {"forced": _made_by(None, "", True), "greedy": _made_by(None, "", False)} | {
+        " ".join(("sample", *names)): _made_by({one: f"{{{one}}}" for one in names}, "", False)
+        for names in filters
+    }
+    return {
+        name: outline_of(Topic((), formula, code, is_placed=False))
+        for name, (formula, code) in made.items()
+    }
+
+
+def _made_by(
+    limits: Mapping[str, str] | None, penalty: str, is_forced: bool
+) -> tuple[list[str], Code]:
+    """The formula and the code of a step. limits: of the filters, as text; None: nothing is drawn.
+    penalty: of repetition, as text; "" for none."""
+    formula, z = [], "z_i:logits"
+    code: Code = []
+    if limits is None or is_forced:
+        formula.append(SOFTMAX)
+        code.append((steps.candidates_of, "given=probabilities"))
+    if is_forced:
+        return formula, code
+    if penalty:
+        z, condition = "z′_i:penalised", f'"{say("if")}" i ∈ x ∧'
         formula += [
-            f"{z} = z_i:logits / {by} {condition} z_i > 0",
-            f"z′_i = {by} z_i {condition} z_i < 0",
+            f"{z} = z_i:logits / {penalty} {condition} z_i > 0",
+            f"z′_i = {penalty} z_i {known} z_i < 0",
         ]
         code.append((generation.penalised, "penalised=return logits=less:logits"))
-    if settings is not None and not is_forced:
-        drawn, drawing = _drawn_from(settings, z)
-        return Topic(says, [*formula, *drawn], [*code, *drawing], numbers)
-    if not is_forced:
-        part = z.split(":")[1]
-        formula.append(f"i:drawn = argmax_i({z})")
-        code.append((generation._take, f"drawn=tokens/argmax {part}=tokens:logits"))
-    return Topic(says, formula, code, numbers)
+    if limits is not None:
+        drawn, drawing = _drawn_from(limits, z)
+        return [*formula, *drawn], [*code, *drawing]
+    part = z.split(":")[1]
+    formula.append(f"i:drawn = argmax_i({z})")
+    code.append((generation._take, f"drawn=tokens/argmax {part}=tokens:logits"))
+    return formula, code
 
 
-def _drawn_from(settings: Sampling, z: str) -> tuple[list[str], Code]:
+def _drawn_from(limits: Mapping[str, str], z: str) -> tuple[list[str], Code]:
     """The formula and the code of temperature, filters and draw, in the order in which they act.
 
     z: the logits that they act on, with their part.
     """
     logit, part = z.split(":")
     active = [
-        (condition.format(limit=numeral(limit, "g"), z=logit), function, f"probabilities={name}")
-        for field, (condition, function, name) in _FILTERS.items()
-        if (limit := getattr(settings, field)) is not None
+        (condition.format(limit=limits[name], z=logit), function, f"probabilities={condition_name}")
+        for name, (condition, function, condition_name) in _FILTERS.items()
+        if name in limits
     ]
     over = "{j ∈ A}" if active else "j"
     total = f"{{∑_{over} e^{{{logit.replace('_i', '_j')} // T}}}}"

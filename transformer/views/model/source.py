@@ -11,6 +11,7 @@ import itertools
 import re
 import textwrap
 from collections.abc import Callable, Collection
+from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -29,12 +30,7 @@ def excerpt(function: Callable[..., Any], places: str, parts: Collection[str]) -
     `gate`. Raises LookupError for a missing name.
     """
     function = inspect.unwrap(function)
-    source, first = inspect.getsourcelines(function)
-    text = textwrap.dedent("".join(source)).splitlines()
-    node = ast.parse("\n".join(text)).body[0]
-    assert isinstance(node, ast.FunctionDef)
-    path = Path(inspect.getfile(function)).resolve()
-    file = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
+    file, text, first, node = _source_of(function)
     lit: list[list[list[str]]] = [[[] for _ in line] for line in text]  # parts of each character
     nodes: list[tuple[int, str, Any]] = []
     for place in places.split():
@@ -62,6 +58,18 @@ def excerpt(function: Callable[..., Any], places: str, parts: Collection[str]) -
         if at == node.lineno or (is_short and at in body) or any(lit[at - 1])
     ]
     return {"symbol": function.__qualname__, "file": file, "lines": lines}
+
+
+@cache
+def _source_of(function: Callable[..., Any]) -> tuple[str, list[str], int, ast.FunctionDef]:
+    """A function's file, lines, the number of the first of them, and syntax tree."""
+    source, first = inspect.getsourcelines(function)
+    text = textwrap.dedent("".join(source)).splitlines()
+    node = ast.parse("\n".join(text)).body[0]
+    assert isinstance(node, ast.FunctionDef)
+    path = Path(inspect.getfile(function)).resolve()
+    file = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
+    return file, text, first, node
 
 
 def _pieces(line: str, lit: list[list[str]]) -> list[list[Any]]:

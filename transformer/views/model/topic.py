@@ -82,19 +82,22 @@ def parts_by_name() -> dict[str, tuple[str, str]]:
 
 
 class Topic(NamedTuple):
-    """says: sentences. formula: its lines, see equations.js; `:part` after a symbol names it.
+    """says: sentences on each run of the model; then: on what is chosen, whose place comes first if
+    is_placed. formula: its lines, see equations.js; `:part` after a symbol names it.
 
     code: where each function computes the parts, see `excerpt`. numbers: of each part the row that
     is shown, or some of its numbers by index. shown: the indices that are shown of rows along an
     axis; by default the first. agrees: whether the numbers follow from the network's formula.
     """
 
-    says: Sequence[str]
+    says: Sequence[str] = ()
     formula: Sequence[str] = ()
     code: Sequence[tuple[Callable[..., Any], str]] = ()
     numbers: Any = None
     shown: Sequence[tuple[str, Sequence[int]]] = ()
     agrees: bool = True
+    then: Sequence[str] = ()
+    is_placed: bool = True
 
 
 class HeadAtQuery(NamedTuple):
@@ -121,33 +124,54 @@ class HeadAtQuery(NamedTuple):
         place = dict(stack=self.site.stack, layer=self.site.layer, position=self.query)
         return self.models.ask(layer_at_position, self.run, **place)
 
-    def says(self, *names: str) -> list[str]:
-        """The chosen token, and what these blocks of its stack do, as *Architecture* says it."""
+    @property
+    def place(self) -> str:
+        """The chosen token, as a sentence."""
         stack, layer, _ = self.site
         values = dict(layer=layer, head=self.head, query=self.query)
         token = quoted(self.run.queries(stack)[self.query])
         where = say("layer {layer}, head {head}, query {query} {token}", token=token, **values)
-        wanted, config = {f"{stack}.{name}" for name in names}, self.run.config
-        does = [text_of(config, block).does for block in blocks(config) if block.name in wanted]
-        return [f"{capital(where)}.", *does]
+        return f"{capital(where)}."
+
+    def does(self, *names: str) -> list[str]:
+        """What these blocks of the token's stack do, as *Architecture* says it."""
+        wanted, config = {f"{self.site.stack}.{name}" for name in names}, self.run.config
+        return [text_of(config, block).does for block in blocks(config) if block.name in wanted]
+
+
+def outline_of(topic: Topic) -> dict[str, Any]:
+    """A topic without the numbers of a run, as plain values, with the parts of its formula alone:
+    the network in the browser fills them in."""
+    parts = set(re.findall(r":(\w+)", " ".join(topic.formula)))
+    return {
+        "says": list(topic.says),
+        "formula": list(topic.formula),
+        "code": [excerpt(function, places, parts) for function, places in topic.code],
+        "tensors": [
+            {"part": part, "name": name, "axes": axes}
+            for part, (axes, name) in parts_by_name().items()
+            if part in parts
+        ],
+        "is_placed": topic.is_placed,
+    }
 
 
 def answer_of(topic: Topic, chosen: HeadAtQuery) -> dict[str, Any]:
-    """A topic as plain values, with the parts of its formula alone."""
-    parts = set(re.findall(r":(\w+)", " ".join(topic.formula)))
+    """A topic as plain values, with the run's numbers."""
     warning = say(
         "This run was made with something altered here (see What if?), so that not every number "
         "follows from the one before it."
     )
-    ranges = dict(topic.shown)
+    outline, ranges = outline_of(topic), dict(topic.shown)
+    placed, warned = topic.is_placed * [chosen.place], [warning] * (not topic.agrees)
     return {
-        "says": [*topic.says, *[warning] * (not topic.agrees)],
-        "formula": topic.formula,
-        "code": [excerpt(function, places, parts) for function, places in topic.code],
+        "says": [*placed, *topic.says, *topic.then, *warned],
+        "formula": outline["formula"],
+        "code": outline["code"],
         "tensors": [
-            {"part": part, "name": name} | _tensor(axes, topic.numbers[part], ranges, chosen)
-            for part, (axes, name) in parts_by_name().items()
-            if part in parts
+            {"part": tensor["part"], "name": tensor["name"]}
+            | _tensor(tensor["axes"], topic.numbers[tensor["part"]], ranges, chosen)
+            for tensor in outline["tensors"]
         ],
     }
 
