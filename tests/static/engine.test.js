@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { Engine } from "../../transformer/browser/page/engine.js";
+import { inBackground } from "../../transformer/browser/pauses.js";
 import { page } from "../../transformer/web/store.js";
 
 /** @type {(call: (name: string, data: any, more: any) => Promise<any>) => Engine} */
@@ -53,4 +54,29 @@ test("a fault ends the engine: the page says that it computes nothing", async ()
   const engine = engineOf(() => Promise.reject(fault));
   await assert.rejects(linesOf(engine), /out of memory/);
   assert.deepEqual([engine.isOver, page.inBrowser], [true, []]);
+});
+
+test("of works in the background the newest is done first, and other events go between", async () => {
+  /** @type {string[]} */
+  const order = [];
+  const work = (/** @type {string} */ name, /** @type {number} */ parts) =>
+    inBackground(async (pause) => {
+      for (let part = 0; part < parts; part += 1) {
+        for (const began = performance.now(); performance.now() - began < 10;);
+        await pause();
+      }
+      order.push(name);
+    });
+  const event = new Promise((done) =>
+    setImmediate(() => {
+      order.push("event");
+      done(undefined);
+    }),
+  );
+  const works = [work("older", 20), work("newer", 10)];
+  await Promise.all([...works, event]);
+  assert.deepEqual(order, ["event", "newer", "older"]);
+  const failed = inBackground(() => Promise.reject(new Error("too long")));
+  await assert.rejects(failed, /too long/);
+  await work("after a failure", 1);
 });

@@ -14,6 +14,7 @@ import {
   samples,
   softmax,
 } from "./sampling.js";
+import { pauses } from "./pauses.js";
 import { PLAIN_ENGLISH, plain } from "./plain_text.js";
 import { Text } from "./text.js";
 import { Tokenizer } from "./tokenizer.js";
@@ -21,30 +22,6 @@ import { Weights } from "./weights.js";
 
 /** @import { Request, Step, Search, Filled } from "./types.d.ts" */
 /** @import { Intervention, Generation, Checkpoint, Watch } from "./types.d.ts" */
-
-const PAUSE_MS = 30; // after which other events get their turn
-
-const turn = () =>
-  /** @type {Promise<void>} */ (
-    new Promise((done) => {
-      const { port1, port2 } = new MessageChannel();
-      port1.onmessage = () => {
-        port1.close();
-        done();
-      };
-      port2.postMessage(null);
-    })
-  );
-
-/** A function that lets other events happen if the last time is PAUSE_MS ago. */
-const pauses = () => {
-  let last = performance.now();
-  return async () => {
-    if (performance.now() - last < PAUSE_MS) return;
-    await turn();
-    last = performance.now();
-  };
-};
 
 export class Model {
   /**

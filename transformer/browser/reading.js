@@ -6,6 +6,7 @@ import { partsOf, rangeOf, readValues } from "./attention.js";
 import { Changes } from "./interventions.js";
 import { feedForward } from "./feed_forward.js";
 import { MOST_AT_ONCE } from "./network.js";
+import { finished } from "./pauses.js";
 
 /** @import { Network } from "./network.js" */
 /** @import { Attention } from "./attention.js" */
@@ -114,14 +115,14 @@ export class Reading {
     activations.makeRoom(total);
     activations.ids = [...activations.ids, ...ids];
     this._embed(activations, from, total - from);
-    this._readLayers(activations, from, total - from, 0);
+    finished(this._readLayers(activations, from, total - from, 0));
   }
 
-  /** Compute all tokens again from a layer on. @type {(activations: Activations, layer: number) => void} */
-  _readFrom(activations, layer) {
+  /** Compute all tokens again from a layer on. @type {(activations: Activations, layer: number) => Generator<void, void>} */
+  *_readFrom(activations, layer) {
     const n = activations.ids.length;
     if (layer === 0) this._embed(activations, 0, n); // positions may be other ones
-    this._readLayers(activations, 0, n, layer);
+    yield* this._readLayers(activations, 0, n, layer);
   }
 
   /** @type {(activations: Activations, first: number, n: number) => void} */
@@ -198,9 +199,9 @@ export class Reading {
     if (norms.sum) to.set(this._normed(norms.sum, to, n));
   }
 
-  // n tokens behind `first`, through the layers from `from` on.
-  /** @type {(activations: Activations, first: number, n: number, from: number) => void} */
-  _readLayers(activations, first, n, from) {
+  // n tokens behind `first`, through the layers from `from` on; yields after each.
+  /** @type {(activations: Activations, first: number, n: number, from: number) => Generator<void, void>} */
+  *_readLayers(activations, first, n, from) {
     const { network, changes } = this;
     const { stack, stream, layers, widths } = activations;
     const { d_model: width, parallel } = network.config;
@@ -235,6 +236,7 @@ export class Reading {
       here(layers[at].mlp, width).set(mlp);
       this._add(layer.forwardNorms, y, mlp, n, y, !parallel);
       changes.apply("resid_post", stack.name, at, "", y, first, n);
+      yield;
     }
   }
 

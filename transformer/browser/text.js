@@ -5,6 +5,7 @@ import { Activations } from "./activations.js";
 import { partsOf, rangeOf, weigh } from "./attention.js";
 import { contributionsOf } from "./contributions.js";
 import { firstChange } from "./interventions.js";
+import { finished } from "./pauses.js";
 import { Reading } from "./reading.js";
 
 /** @import { Attention } from "./attention.js" */
@@ -42,7 +43,17 @@ export class Text extends Reading {
    * @param {Intervention[]} interventions
    * @param {{upTo?: number}} [options] upTo: read only so many tokens, in a decoder
    */
-  changed(interventions, { upTo = this.ids.length } = {}) {
+  changed(interventions, options = {}) {
+    return finished(this.changing(interventions, options));
+  }
+
+  /**
+   * `changed` as a generator that yields after each layer, and returns the text.
+   * @param {Intervention[]} interventions
+   * @param {{upTo?: number}} options
+   * @returns {Generator<void, Text>}
+   */
+  *changing(interventions, { upTo = this.ids.length }) {
     const { network } = this;
     const nLayers = network.config.n_layers;
     const text = new Text(network, { ...this.options, interventions, source: undefined });
@@ -63,7 +74,7 @@ export class Text extends Reading {
         from = 0;
         const source = text._of("encoder");
         source.copy(this._of("encoder"), this.source.length, before);
-        text._readFrom(source, before);
+        yield* text._readFrom(source, before);
         text._remember();
       }
     }
@@ -72,7 +83,7 @@ export class Text extends Reading {
       return text;
     }
     text.last.copy(this.last, upTo, from);
-    text._readFrom(text.last, from);
+    yield* text._readFrom(text.last, from);
     text.logits = network.last.name === "encoder" || !upTo ? null : text.logitsAt(upTo - 1);
     return text;
   }

@@ -3,6 +3,7 @@
 
 import { say, sayList } from "../../web/messages.js";
 import { frameOf } from "../frames.js";
+import { SHORT_MS, finishedSlowly, pauses } from "../pauses.js";
 import { largest, softmax } from "../sampling.js";
 import { Text } from "../text.js";
 import { boundOf, fixed, logsOf, rowsOf, signed, siteOf } from "./places.js";
@@ -79,20 +80,24 @@ export const before = (item, position) => {
   const logs = logsOf(text.logitsAt(row));
   return { text, target: item.facts.ids[position] ?? largest(logs, 1)[0], logs };
 };
-/** @type {(item: Item, data: Data) => Data} */
-const importance = (item, { position = 1, stack, kind, by = "zero" }) => {
+/** @type {(item: Item, data: Data) => Promise<Data>} */
+const importance = async (item, { position = 1, stack, kind, by = "zero" }) => {
+  const pause = pauses(SHORT_MS);
   const { text, target, logs } = before(item, position);
   const row = position - 1 - item.start;
   const { n_layers: nLayers, n_heads: nHeads } = item.model.network.config;
   /** @type {Record<string, Float32Array>} */
   const change = {};
   for (const { stack: where, kind: which } of item.facts.kinds) {
-    change[`${where} ${which}`] = Float32Array.from({ length: nLayers * nHeads }, (_, at) => {
+    const changes = new Float32Array(nLayers * nHeads);
+    for (const at of changes.keys()) {
       const site = { stack: where, kind: which, layer: Math.floor(at / nHeads) };
       const off = { type: "ablate", ...site, heads: [at % nHeads], by };
-      const changed = text.changed([/** @type {any} */ (off)], { upTo: row + 1 });
-      return logsOf(changed.logitsAt(row))[target] - logs[target];
-    });
+      const changing = text.changing([/** @type {any} */ (off)], { upTo: row + 1 });
+      const changed = await finishedSlowly(changing, pause);
+      changes[at] = logsOf(changed.logitsAt(row))[target] - logs[target];
+    }
+    change[`${where} ${which}`] = changes;
   }
   const of = Object.entries(change).reduce((a, b) => (boundOf(b[1], 0) > boundOf(a[1], 0) ? b : a));
   const at = of[1].reduce(
