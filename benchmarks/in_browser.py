@@ -4,6 +4,7 @@ from the web server, 10 Mbit/s, 40 ms away (a worker is not slowed down by Chrom
 network's own times are a desk's in both).
 
     python -m benchmarks.in_browser [--rounds 3] [--port 7899]
+    python -m benchmarks.in_browser --shape G --rounds 1             # GPT-2's size, drawn weights
 
 Times are from the page's request by its own clock, the rest by the page's questions to the network:
 a token while it writes, the bars without a head (each layer's first), a head that was not looked at
@@ -30,6 +31,7 @@ import psutil
 from playwright.sync_api import Browser
 
 from benchmarks import command_line
+from benchmarks.networks import SHAPES, write
 from benchmarks.page import BYTES_A_S, DELAY_MS, DESK, DRAWN, PHONE, SLOWER, chromium
 from transformer import load
 from transformer.server.static_page import Page as StaticPage
@@ -160,10 +162,15 @@ def main() -> None:
     parser = command_line(__spec__, __doc__)
     parser.add_argument("--rounds", type=int, default=3, help="default 3")
     parser.add_argument("--port", type=int, default=7899, help="default 7899")
+    parser.add_argument("--shape", choices=SHAPES, help="in place of stories; see networks.py")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, chromium() as browser:
         folder, file = Path(name) / "folder", Path(name) / "page.html"
-        page = StaticPage([load("stories")])
+        checkpoint: str | Path = "stories"
+        if options.shape:
+            checkpoint = Path(name) / "drawn"
+            write(checkpoint, SHAPES[options.shape])
+        page = StaticPage([load(checkpoint)])
         sizes = {"folder": page.write_folder(folder), "file": page.write_file(file)}
         print({of: f"{size / 1e6:.1f} MB" for of, size in sizes.items()})
         with served_files(folder, options.port) as url:
