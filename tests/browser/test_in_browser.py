@@ -2,12 +2,15 @@
 without the server, and says in Model which of them computes."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from kit.browser import Visit
 from kit.serving import Server
 from playwright.sync_api import Page, expect
+
+from transformer import from_json
 
 READY = "() => viz.inBrowser.includes('stories') && viz.plotlyIfLoaded()"
 TYPED = "The big dog ran to the"
@@ -81,9 +84,14 @@ def test_the_page_goes_on_without_its_server(opening: Callable[..., Any], alone:
         no_problem(page)
         assert computed_by(visit).startswith("This browser computes stories;")
 
-        alone.start()  # which makes the page's run again for what only it can answer
         visit.wait_drawn(".equations")
         assert page.locator(".equations").get_attribute("data-run") == visit.shown_run()
+        alone.start()  # which makes the page's run again for what only it can answer
+        page.locator(".exports > summary").click()
+        with page.expect_download() as file:
+            page.locator("[data-form=json]").click()
+        saved = from_json(Path(file.value.path()).read_text(encoding="utf-8"))
+        assert saved.text.startswith(TYPED)
         no_problem(page)
 
 

@@ -15,11 +15,13 @@ from playwright.sync_api import Browser, expect
 
 from transformer import Ablate, with_lens
 from transformer.analysis.attention_flow import flow_allowed, flow_weights
+from transformer.analysis.head_metrics import head_metrics
 from transformer.analysis.row_arithmetic import row_arithmetic
 from transformer.views.attention.lines import alignment, query_lines
 from transformer.views.drawing import style
 from transformer.views.export import html
 from transformer.views.positions.inputs import input_parts
+from transformer.views.positions.rotation import shift
 
 INKS = """() => [...document.querySelectorAll('.js-plotly-plot:not(:empty)')].map(
     (box) => box._fullLayout.font.color)"""
@@ -278,10 +280,18 @@ def test_the_reader_chooses_the_language(browser, scripted, scripted_page):
         assert tab.url.endswith("#site=decoder.1.self&head=1&lang=en")
 
 
-def test_what_only_a_network_answers_is_refused_in_a_sentence(browser, scripted_page):
+def test_heads_and_steps_of_positions_are_measured_in_the_page(browser, scripted, scripted_page):
     with opened_alone(browser, scripted_page) as tab:
         tab.wait_for_selector(".attention[data-rev]")
+        tab.locator("[data-section=head_metrics] > summary").click()
+        for measured in head_metrics(scripted).heads:
+            row = f".ranking tr[data-layer='{measured.layer}'][data-head='{measured.head}']"
+            numbers = [f"{measured.values[name]:.2f}" for name in ("entropy", "distance")]
+            cells = tab.locator(f"{row} td")
+            expect(cells.nth(0)).to_have_text(numbers[0])
+            expect(cells.nth(2)).to_have_text(numbers[1])
         see_all(tab, "positions")
         tab.locator(".steps-k").fill("2")
         tab.locator(".steps-k").press("Enter")
-        expect(tab.get_by_role("alert")).to_contain_text("saved with its network")
+        miss = shift(scripted, 2).relative_miss
+        expect(tab.locator(".shift-says")).to_contain_text(f"misses by {100 * miss:.1f} %")

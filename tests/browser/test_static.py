@@ -21,6 +21,9 @@ TABS = {
 }  # fmt: skip
 
 
+SECTIONS = (
+    ("attention", "head_metrics", ".ranking"), ("model", "equations", ".equations"),
+)  # fmt: skip
 OFF = Ablate("decoder", 0, heads=[0])
 # Waits until the browser has the first model's files, the last that it loads.
 KEPT = """async () => { for (;;) { await new Promise(done => setTimeout(done, 100));
@@ -70,6 +73,12 @@ def test_a_page_without_a_server_writes_and_draws_each_tab(
     for tab, part in TABS.items():
         page.locator(f"[data-tab-id={tab}]").click()
         page.locator(f"{part}[data-rev]:not([aria-busy])").first.wait_for()
+    for tab, section, part in SECTIONS:
+        page.locator(f"[data-tab-id={tab}]").click()
+        page.locator(f"[data-section={section}] > summary").click()
+        page.locator(f"{part}[data-rev]:not([aria-busy])").wait_for()
+    expect(page.locator(".ranking tr.chosen .sorted, .ranking tr.chosen th")).not_to_have_count(0)
+    expect(page.locator(".equation-tensor").first).to_contain_text("×")
     expect(page.locator("#status .problem")).to_be_hidden()
     assert complaints == []
     context.close()

@@ -4,6 +4,8 @@ import test from "node:test";
 
 import { refusal, wholeConfig } from "../../transformer/browser/config.js";
 import { Kernel } from "../../transformer/browser/kernel.js";
+import { Item } from "../../transformer/browser/item.js";
+import { answers } from "../../transformer/browser/questions/head_metrics.js";
 import { Text } from "../../transformer/browser/text.js";
 import { tokenizerRefusal } from "../../transformer/browser/tokenizer.js";
 import { apart, kernelBytes, modelOf, numbersOf, vectors } from "./vectors.js";
@@ -161,6 +163,51 @@ test("hidden words are guessed as in Python", async () => {
       ) < 1e-5,
     );
   }
+});
+
+test("heads have Python's numbers and names", async () => {
+  const labels = new Set();
+  for (const {
+    model: name,
+    ids,
+    source,
+    source_labels: sources,
+    asked,
+    answer,
+  } of vectors.metrics) {
+    const model = Object.assign(await modelOf(name), { frames: { measures: vectors.measures } });
+    const text = new Text(model.network, { source: source.length ? source : undefined });
+    text.read(ids);
+    const stack = model.network.last.name;
+    const item = new Item(model, text, { stack, source_labels: sources });
+    const got = await answers.metrics(item, asked);
+    const alike = (/** @type {any} */ a, /** @type {any} */ b, /** @type {string} */ said) =>
+      assert.ok(
+        typeof b === "number" ? Math.abs(a - b) < 1e-3 : a === b,
+        `${name}, ${said}: ${a}, not ${b}`,
+      );
+    assert.equal(got.heads.length, answer.heads.length);
+    for (const [at, { label, sign, key, values }] of answer.heads.entries()) {
+      const head = got.heads[at];
+      assert.deepEqual(
+        [head.label, head.sign, head.key],
+        [label, sign, key],
+        `${name}, head ${at}`,
+      );
+      for (const [metric, value] of Object.entries(values))
+        alike(head.values[metric], value, metric);
+      labels.add(label);
+    }
+    for (const [at, { name: metric, shuffled, shuffled_most: most }] of answer.metrics.entries()) {
+      assert.equal(got.metrics[at].name, metric);
+      alike(got.metrics[at].shuffled, shuffled, metric);
+      alike(got.metrics[at].shuffled_most, most, metric);
+    }
+    assert.equal(got.finding === null, answer.finding === null, name);
+    for (const [fact, value] of Object.entries(answer.finding ?? {}))
+      alike(got.finding[fact], value, fact);
+  }
+  assert.ok(labels.size > 5, [...labels].join());
 });
 
 test("a generation that is cancelled gives what there is", async () => {

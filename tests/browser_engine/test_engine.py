@@ -31,6 +31,7 @@ from transformer.interventions.descriptions import to_dict, without_padding_mask
 from transformer.model.config import preset
 from transformer.tokenizer import hf_tokenizers
 from transformer.tokenizer.foreign import SpecialIds
+from transformer.views.attention.head_metrics import answer_metrics, measures
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -40,6 +41,8 @@ PROMPTS = (
     "One day, Tim found a 🐶 in the garden.",
 )  # fmt: skip
 ENGLISH = ("The cat is sleeping on the bed.", "I’m  not—really—hungry…", "Where do you live?")
+# Words come again, so that heads are named for it.
+REPEATED = "Tom had a red ball. Sue had a red hat. Tom saw Sue. Sue had a red ball and a red hat."
 HIDDEN = ("The [MASK] barked at the cat and [Mask] away.", "[mask] upon a time", "Lily 【MASK】.")
 PIECES = (
     "Once", " upon", " a", " time", ",", " Lily", "'s", " don't", "I'LL", "we've", " 3", "1234567",
@@ -230,6 +233,16 @@ def cases_of_small(model: Model, number: int) -> Iterator[dict[str, Any]]:
         yield case(model, "Once upon a time, a fox", max_new_tokens=26, forced_tokens=[9, 8])
 
 
+def measured(name: str, text: str, stack: str, kind: str) -> dict[str, Any]:
+    """The numbers of a bundled model's heads on a text."""
+    run = transformer.load(name).trace(text)
+    return {
+        "model": name, "ids": run.ids, "source": run.source_ids,
+        "asked": {"stack": stack, "kind": kind},
+        "source_labels": run.source_labels, "answer": answer_metrics(run, stack=stack, kind=kind),
+    }  # fmt: skip
+
+
 def padded_batch() -> dict[str, Any]:
     """Two sources of different lengths read as one batch, with and without the padding's mask."""
     model = transformer.load("translate-en-fr")
@@ -279,6 +292,12 @@ def vectors(tmp_path_factory: pytest.TempPathFactory, tokenizer: Tokenizer) -> P
         },
         "cases": cases,
         "batch": padded_batch(),
+        "measures": measures(),
+        "metrics": [
+            measured("stories", REPEATED, "decoder", "self"),
+            measured("fill-in", REPEATED, "encoder", "self"),
+            measured("translate-en-fr", ENGLISH[0], "decoder", "cross"),
+        ],
         "fills": [
             {
                 "text": text,

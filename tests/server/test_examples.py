@@ -104,7 +104,7 @@ def test_a_large_network_answers_nothing_at_the_start_but_its_pictures():
     service = Service([tiny_model()])
     facts, _ = example_facts(service, "tiny")
     for most, more in ((0.0, set()), (1e12, {"metrics", "journey", "heatmap"})):
-        answers = first_answers(service, facts, metrics=True, most=most)
+        answers = first_answers(service, facts, most=most)
         names = {name for name, *_ in answers}
         assert "atlas" in names
         assert more <= names if more else names == {"atlas"}

@@ -40,7 +40,9 @@ from transformer.views.drawing.style import (
     escape,
     label,
 )
-from transformer.views.export.recorded import stored_answers
+from transformer.views.export.recorded import as_batch, stored_answers
+from transformer.views.frames import recorded_frames
+from transformer.views.positions.encodings import drawn_positions
 from transformer.views.registry import PICTURES
 
 HERE = Path(__file__).parent
@@ -185,7 +187,15 @@ def clicks() -> list[dict[str, Any]]:
 def pictures(run: Run) -> list[dict[str, Any]]:
     """Each figure that an offline page holds whole."""
     answers = [answer for _, _, answer in stored_answers(run)]
-    return [json.loads(one["figure"].to_json()) for one in answers if one.get("figure")]
+    maps = recorded_frames(run, as_batch(run))["metric_map"].values()
+    figures = [json.loads(one["figure"].to_json()) for one in answers if one.get("figure")]
+    return [*figures, *(figure for of_kind in maps for figure in of_kind.values())]
+
+
+def positions_drawn() -> list[Any]:
+    """Of matrices of many sizes, the positions that their pictures have."""
+    sizes = [(24, 16), (512, 256), (1024, 768), (1025, 60), (129, 128), (110, 256), (4096, 64)]
+    return [[n, size, drawn_positions(np.zeros((n, size))).tolist()] for n, size in sizes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +220,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
         "draws": draws(),
         "css": {"font": FONT, "font-px": FONT_SIZE, "weights": " ".join(LIGHT.weights)},
         "clicks": clicks(),
+        "positions": positions_drawn(),
         "states": STATES,
         "requests": REQUESTS,
         "schema": fields_schema(),

@@ -25,6 +25,7 @@ from transformer.server.presses import generate
 from transformer.server.resources import answer, written
 from transformer.server.service import Service
 from transformer.static import Page
+from transformer.views.model.equations import TOPICS
 from transformer.views.registry import PICTURES
 
 HERE = Path(__file__).parent
@@ -64,19 +65,31 @@ def of_run(run: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     place, start = {"position": run["last_read"]}, run["trace_start"]
     first = 0 if site.kind == "cross" else start  # of the tokens that are read
     asked: list[tuple[str, dict[str, Any]]] = [
-        ("journey", place), ("without_head", place | at), ("telling", {}),
-        ("atlas", kind), ("heatmap", at | {"numbers": True}), ("attention_math", at | {"query": 2}),
+        ("journey", place), ("without_head", place | at), ("telling", {}), ("deciding", place),
+        ("atlas", kind), ("metrics", kind), ("metric_map", kind | {"metric": "entropy"}),
+        ("passages", at), ("heatmap", at | {"numbers": True}),
+        ("attention_math", at | {"query": 2}),
         ("flow", kind | {"which": "mean", "layer": None, "numbers": True}), ("columns", kind),
         ("readers", kind | {"query": start + 2, "key": first + 1}),
         ("used_mask", {"site": str(site)}),
-        ("positions", {"which": "matrix"}), ("positions", {"which": "similarity"}),
-        ("positions", {"which": "curves", "dimensions": [0, 3]}), ("inputs", {"position": 1}),
         ("nearest_tokens", {"position": 2}), ("lens", {"first": 0}), ("surprisal", {}),
         ("feed_forward", place | {"stack": run["stack"], "layer": 1}),
         ("word_effects", place), ("word_effects", place | {"target": 7}),
         ("without_words", place | {"places": [first + 1 + (run["last_read"] == first + 1)]}),
-        ("architecture", {}), ("broken_text", place | {"what": "no-positions"}),
+        ("architecture", {}), ("broken_text", place | {"what": "no-residual"}),
     ]  # fmt: skip
+    if run["adds_positions"]:
+        asked += [
+            ("positions", {"which": "matrix"}), ("positions", {"which": "similarity"}),
+            ("positions", {"which": "curves", "dimensions": [0, 3]}), ("inputs", {"position": 1}),
+            ("shift", {"k": 2, "shown": 4}),
+        ]  # fmt: skip
+    if run["is_rotary"]:
+        asked.append(("rotary", at | {"query": 3, "pair": 1}))
+    asked += [
+        ("equations", at | {"topic": topic, "query": 2, "position": place["position"]})
+        for topic in TOPICS
+    ]
     if site.kind == "self":
         asked.append(("flow", kind | {"which": "rollout", "layer": 1, "numbers": True}))
     if run["stack"] == "encoder":
@@ -86,6 +99,8 @@ def of_run(run: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         ("continuation", place | at), ("intact_text", {"forced": False}),
         ("importance", there | kind), ("contribution", place),
     ]  # fmt: skip
+    if run["hypotheses"]:
+        asked.append(("beams", {}))
     if start == 0 and len(run["source_labels"]) < 16:
         asked += [("other_text", {}), ("patching", there | {"other": "the bird said"})]
     return asked + [("choices", {"step": 1})] * (len(run["probabilities"]) > 1)
@@ -121,7 +136,7 @@ def models(
 ) -> list[Model]:
     """One of each family, with the weights that the folder will hold."""
     folder = tmp_path_factory.mktemp("models")
-    encoder = tiny("tiny-encoder", "encoder", tokenizer, positions="learned", activation="gelu")
+    encoder = tiny("tiny-encoder", "encoder", tokenizer, positions="rotary", activation="gelu")
     every = (
         dataclasses.replace(tiny_model, metadata={"source_text": ENGLISH_STORIES}),
         dataclasses.replace(tiny_encoder_decoder, metadata={"source_text": PLAIN_ENGLISH}),

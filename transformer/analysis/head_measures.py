@@ -119,11 +119,13 @@ ALL = {
         ),
     )
 }  # fmt: skip
-_SELF = (
-    "entropy", "largest", "distance", "previous", "next", "itself", "first", "induction",
-    "duplicate", "backwards", "most_read",
-)  # fmt: skip
-_CROSS = ("entropy", "largest", "most_read", "first", "last", "mirror", "order")
+NAMES_OF_KIND = {
+    "self": (
+        "entropy", "largest", "distance", "previous", "next", "itself", "first", "induction",
+        "duplicate", "backwards", "most_read",
+    ),
+    "cross": ("entropy", "largest", "most_read", "first", "last", "mirror", "order"),
+}  # fmt: skip
 
 
 def repeats_of(tokens: Sequence[str], allowed: Tensor) -> Tensor:
@@ -270,7 +272,5 @@ def _correlation(x: Tensor, y: Tensor) -> Tensor:
 
 def names_of(kind: str, allowed: Tensor) -> tuple[str, ...]:
     """The metrics that a kind of attention has, in the order of a table."""
-    if kind == "cross":
-        return _CROSS
     forward = bool(allowed.diagonal(1).any())
-    return tuple(name for name in _SELF if name != "next" or forward)
+    return tuple(name for name in NAMES_OF_KIND[kind] if name != "next" or forward)

@@ -1,7 +1,7 @@
 // What interventions change in one reading of a text: transformer/interventions/ for the browser's engine.
 // Values at the points z, attn_out, mlp_out and resid_post are rows of positions from `first` on.
 
-import { randomBits } from "./sampling.js";
+import { randomBits, randomOrder } from "./sampling.js";
 
 /** @import { Network } from "./network.js" */
 /** @import { Intervention, Ablate, Patch, EditMask, StackName, Kind } from "./types.d.ts" */
@@ -33,20 +33,6 @@ export const firstChange = (before, after, stack, nLayers) => {
   const common = same < 0 ? now.length : same;
   const changed = [...before.slice(common), ...after.slice(common)];
   return Math.min(nLayers, ...changed.map((change) => firstLayer(change, stack, nLayers)));
-};
-
-/**
- * The order of torch.randperm for the seed 0.
- * @param {number} n
- */
-const shuffled = (n) => {
-  const next = randomBits(0);
-  const order = Array.from({ length: n }, (_, at) => at);
-  for (let at = 0; at < n - 1; at += 1) {
-    const other = at + (next() % (n - at));
-    [order[at], order[other]] = [order[other], order[at]];
-  }
-  return order;
 };
 
 /** @param {readonly number[] | null | undefined} positions @param {number} position */
@@ -96,11 +82,10 @@ export class Changes {
         (change.type === "mask" && change.stack === "decoder") ||
         (change.type === "ablate" && change.by === "mean" && change.stack === "decoder"),
     );
+    const orderOf = (/** @type {StackName} */ stack) =>
+      randomOrder(network.maxLenOf(stack), randomBits(0));
     this.order = this.has("shuffled-positions")
-      ? {
-          encoder: shuffled(network.maxLenOf("encoder")),
-          decoder: shuffled(network.maxLenOf("decoder")),
-        }
+      ? { encoder: orderOf("encoder"), decoder: orderOf("decoder") }
       : null;
   }
 

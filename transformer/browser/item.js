@@ -21,6 +21,10 @@ export class Item {
     this.start = start;
     /** @type {Map<string, Text>} the text with other interventions */
     this.changed = new Map();
+    /** @type {import("./types.d.ts").Search | null} of a beam search that was made here */
+    this.search = null;
+    /** @type {Map<string, Promise<any>>} the metrics of heads, by kind; see questions/head_metrics.js */
+    this.metrics = new Map();
   }
 
   // The labels of the tokens that a stack reads.

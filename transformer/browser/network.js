@@ -60,6 +60,14 @@ export class Network {
     this.work = { x, y, hidden, gate, logits }; // scratch, (MOST_AT_ONCE, C or F) and (LAST_ROWS, V)
   }
 
+  /** Numbers of all weights. */
+  get nWeights() {
+    const sizes = [...this.weights.tensors.values()].map(({ shape }) =>
+      shape.reduce((size, length) => size * length, 1),
+    );
+    return sizes.reduce((sum, size) => sum + size, 0);
+  }
+
   /** @param {StackName} stack */
   vocabularyOf(stack) {
     const { vocab_size: size, target_vocab_size: target } = this.config;

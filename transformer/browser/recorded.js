@@ -112,7 +112,7 @@ class RecordedText {
 }
 
 /**
- * The run as an `Item`, for the questions about attention, masks and positions.
+ * The run as an `Item`, for the questions about attention, the numbers of heads, masks and positions.
  * @param {Data} text a run's facts and numbers
  * @param {Record<string, object>} frames figures without numbers
  * @returns {any}
@@ -144,6 +144,7 @@ export const recordedItem = (text, frames) => {
     text: recorded,
     facts: { ...facts, kinds, n_text: lengths },
     start: trace_start,
+    metrics: new Map(),
     labelsOf: (/** @type {string} */ stack) => (stack === own ? traced : source),
   };
 };

@@ -130,7 +130,9 @@ export class Runs {
     };
     const written = await model.generate(request, { onStep, signal });
     const made = this._factsOf(model, facts, asked, written);
-    this.keep(made.run, new Item(model, written.text, made, written.start));
+    const item = new Item(model, written.text, made, written.start);
+    item.search = written.search;
+    this.keep(made.run, item);
     const took = performance.now() - began;
     const together = await oneByOne(model, request);
     const status = { kind: "done", text: outcome(model, asked, written, took, together) };

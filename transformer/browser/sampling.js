@@ -34,6 +34,20 @@ export const randomBits = (seed) => {
 };
 
 /**
+ * torch.randperm(n) with these numbers.
+ * @param {number} n
+ * @param {() => number} next see randomBits
+ */
+export const randomOrder = (n, next) => {
+  const order = Int32Array.from({ length: n }, (_, at) => at);
+  for (let at = 0; at < n - 1; at += 1) {
+    const other = at + (next() % (n - at));
+    [order[at], order[other]] = [order[other], order[at]];
+  }
+  return order;
+};
+
+/**
  * () => torch.rand((), dtype=torch.float64): from 0 to below 1, of the low 53 bits of two words.
  * @param {number} seed
  */

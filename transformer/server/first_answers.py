@@ -18,12 +18,10 @@ from transformer.views.registry import PICTURES
 MAX_AT_START = 5e10  # operations: about 0.3 s of two cores
 
 
-def first_answers(
-    service: Service, run: Mapping[str, Any], *, metrics: bool, most: float = math.inf
-) -> list[Any]:
-    """[name, question, answer] each, to be written as JSON. run: its facts. metrics: whether the
-    page names heads by their metrics. most: operations; for a run that would take more, as with
-    each head switched off in turn, only the small pictures of its heads."""
+def first_answers(service: Service, run: Mapping[str, Any], *, most: float = math.inf) -> list[Any]:
+    """[name, question, answer] each, to be written as JSON. run: its facts. most: operations; for a
+    run that would take more, as with each head switched off in turn, only the small pictures of its
+    heads."""
     answers: list[Any] = []
 
     def ask(name: str, data: dict[str, Any]) -> Answer:
@@ -40,8 +38,7 @@ def first_answers(
     n_read = len(run["labels"]) + len(run["source_labels"])
     if run["head"] != "tokens" or 2.0 * model.n_parameters * n_variants * n_read > most:
         return answers
-    if metrics:
-        ask("metrics", kind)
+    ask("metrics", kind)
     read = opening.get("read")  # which it names, or leaves to the answer
     place = of | {"position": run["last_read"] if read is None else read}
     at = ask("telling", of).get("head")

@@ -147,7 +147,7 @@ class Pages:
     def _answers(self) -> str:
         """What the page asks first, as JSON that cannot close its <script> element."""
         facts, _ = example_facts(self._service, next(iter(self._service.models)))
-        answers = first_answers(self._service, facts, metrics=True, most=MAX_AT_START)
+        answers = first_answers(self._service, facts, most=MAX_AT_START)
         return orjson.dumps(answers).decode().replace("<", "\\u003c")
 
 

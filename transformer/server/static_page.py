@@ -74,7 +74,7 @@ PROPERTIES = (
 )  # fmt: skip
 # Components in whose place a sentence says what they need.
 NEEDS_SERVER = mark("only a server can show this, and this page has none")
-VIEWS_OF_SERVER = ("head_metrics", "view-corpus", "equations")
+VIEWS_OF_SERVER = ("view-corpus",)
 LEARN = mark(
     "Training a network, a class, a checkpoint or a corpus of your own need a server. "
     "Its page is the same: make run starts it."
@@ -247,7 +247,7 @@ class Page:
             },
             "offered": sorted(texts),
             "batches": sorted(batches),
-            "answers": first_answers(self.service, first["run"], metrics=False),
+            "answers": first_answers(self.service, first["run"]),
         }
 
     def _written(self, parts: Mapping[str, Any], names: Mapping[str, str] = NOTHING) -> bytes:

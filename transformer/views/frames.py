@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -20,16 +21,21 @@ from transformer.analysis.masked_token import MaskedToken
 from transformer.analysis.model_queries import ModelQueries
 from transformer.analysis.nearest_tokens import NearestTokens
 from transformer.analysis.patching import PatchEffect
+from transformer.analysis.rotary import rotates
 from transformer.model.positions import POSITIONS
 from transformer.plain_text import COMMON_WORDS
 from transformer.runs.batch import Batch
 from transformer.runs.head_data import sites_of
 from transformer.runs.run import Run
+from transformer.runs.steps import BeamNode, Hypothesis, Search
+from transformer.views.attention.head_metrics import draw_metric, measures, metrics_of
 from transformer.views.attention.heatmap import head_frame
 from transformer.views.attention.lines import answer_columns
 from transformer.views.journey.contribution import contribution
+from transformer.views.journey.passages import passages_of
 from transformer.views.masks.masks import mask_heatmap, mask_removed, padded_batch
 from transformer.views.model.architecture import answer_architecture
+from transformer.views.model.equations import equation_outlines
 from transformer.views.positions.encodings import (
     position_curves,
     position_matrix,
@@ -37,7 +43,9 @@ from transformer.views.positions.encodings import (
 )
 from transformer.views.positions.inputs import input_strips, input_token
 from transformer.views.positions.nearest_tokens import nearest_tokens
-from transformer.views.prediction.beams import beam_tree
+from transformer.views.positions.rotary import answer_rotary
+from transformer.views.positions.rotation import largest_shift, position_shift
+from transformer.views.prediction.beams import STATES, beam_tree
 from transformer.views.prediction.lens import logit_lens
 from transformer.views.prediction.masked import masked
 from transformer.views.prediction.surprisal import surprisal
@@ -62,6 +70,9 @@ def frames_of(
     return {
         **recorded_frames(run, batch),
         **{name: _bare(figure) for name, figure in _figures(models, run)},
+        "rotary": _rotary(run),
+        "equations": equation_outlines(models, run),
+        "passages": passages_of(models.model(run.model)),
         "architecture": answer_architecture(run),
         "broken": answer_broken(models, run.model, measure=measure),
         "teaching": TEACHING.get(run.config.family),
@@ -76,6 +87,8 @@ def recorded_frames(run: Run, batch: Batch) -> dict[str, Any]:
         "head": head_frame(TWO_LABELS, TWO_LABELS),
         "combined": head_frame(TWO_LABELS, TWO_LABELS, combined=True),
         **answer_columns(run, stack=stack, kind=kind),
+        "measures": measures(),
+        "metric_map": {f"{a} {b}": _maps(run, a, b) for a, b in run.trace.kinds()},
         **{name: _bare(figure) for name, figure in _recorded(run, batch)},
     }
 
@@ -94,6 +107,8 @@ def _recorded(run: Run, batch: Batch) -> Iterator[tuple[str, go.Figure]]:
         yield "curves", position_curves(run, [0])
         yield "strips", input_strips(run)
         yield "token", input_token(run)
+        if largest_shift(run) > 0:
+            yield "shift", position_shift(run, 1)
 
 
 def _figures(models: ModelQueries, run: Run) -> Iterator[tuple[str, go.Figure]]:
@@ -126,10 +141,37 @@ def _figures(models: ModelQueries, run: Run) -> Iterator[tuple[str, go.Figure]]:
     parts = models.ask(journey, run).parts
     if parts is not None:
         yield "contribution", contribution(parts, "")
-    if run.search is not None:
-        yield "beams", beam_tree(run)
+    yield "beams", beam_tree(replace(run, search=_SEARCH, candidate_labels={0: ""}))
     if run.steps:
         yield "outcomes", probability_difference(run, run)
+
+
+def _maps(run: Run, stack: str, kind: str) -> dict[str, Any]:
+    """The picture of each metric of every head, by the metric's name."""
+    found = metrics_of(run, stack, kind)
+    return {one.name: _bare(draw_metric(found, one.name)) for one in found.metrics}
+
+
+# With an extension in each state.
+_SEARCH = Search(
+    hypotheses=(Hypothesis(ids=(0,), score=-1.0, normalised=-1.0, ended=True),),
+    texts=("",),
+    tree=(
+        tuple(
+            BeamNode(token=0, parent=-1, score=-1.0 - rank, state=state)
+            for rank, state in enumerate(STATES)
+        ),
+    ),
+)
+
+
+def _rotary(run: Run) -> dict[str, Any] | None:
+    """The pictures of rotary positions, by name; None where nothing is rotated."""
+    site = next((site for site in run.trace.sites if rotates(run, site)), None)
+    if site is None:
+        return None
+    answer = answer_rotary(run, site=str(site))
+    return {name: _bare(answer[name]) for name in answer["says"]}
 
 
 def _bare(figure: go.Figure) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 // The network in this browser beside a server: it answers what it can about a model once that is loaded, and the server
 // the rest. Where it fails the server answers everything again.
 
-import { answerFrom, ask, fromServer, whenIdle } from "../../web/ask.js";
+import { answerFrom, ask, whenIdle } from "../../web/ask.js";
 import { declared } from "../../web/declared.js";
 import { speak } from "../../web/messages.js";
 import { effect, untracked } from "../../web/preact.js";
@@ -87,9 +87,7 @@ const isCovered = (name, data) => {
 // Begin, once the page has opened.
 export const start = () => {
   const answers = answersOf(engine, declared.controls.model, offered);
-  // Numbers of NumPy's, with which heads are named: nothing else waits for them.
-  const metrics = (/** @type {Data} */ data) => fromServer("metrics", data).catch(() => null);
-  answerFrom({ ...answers, metrics }, isCovered);
+  answerFrom(answers, isCovered);
   effect(() => {
     const { model } = page.run;
     const isWanted = declared.in_browser.includes(model) && (tries.get(model) ?? 0) < TRIES;

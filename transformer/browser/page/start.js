@@ -40,7 +40,6 @@ answerFrom({
   ...answers,
   ...Object.fromEntries(stored.names.map((name) => [name, storedOr(name)])),
   leave: () => null,
-  metrics: () => null, // no page says anything about heads then
   kept: ({ runs }) => ({ kept: runs.map(() => true) }), // what the page shows it can read again
   lessons: () => ({ lessons: spoken.lessons }),
   lesson: ({ name }) => spoken.decks[name],

@@ -2,7 +2,8 @@
 
 import { largest, softmax } from "../sampling.js";
 import { Text } from "../text.js";
-import { likeliestOf, named, nameOf, placeOf, siteOf, switchedOff } from "./places.js";
+import { finishedSlowly, inBackground } from "../pauses.js";
+import { likeliestOf, named, nameOf, placeOf, siteOf, sitesOf, switchedOff } from "./places.js";
 
 /**
  * @typedef {import("../item.js").Item} Item
@@ -106,6 +107,35 @@ const withoutHead = (item, data) => {
   return { logits, likeliest: likeliestOf(item, logits, N_WITHOUT) };
 };
 
+const MOST_OPERATIONS = 1e11; // of trying all heads: some seconds of one core
+// The heads without each of which alone another token would follow; n null: trying them takes too long.
+/** @type {(item: Item, data: Data) => Promise<Data>} */
+const deciding = (item, data) =>
+  inBackground(async (pause) => {
+    const { row } = placeOf(item, data);
+    const { text, model, facts } = item;
+    const upTo = facts.stack === "encoder" ? text.ids.length : row + 1;
+    /** @type {{ site: string, head: number }[]} */
+    const heads = facts.kinds
+      .flatMap((/** @type {Site} */ { stack, kind }) => sitesOf(item, stack, kind))
+      .flatMap((/** @type {string} */ site) =>
+        Array.from({ length: model.network.config.n_heads }, (_, head) => ({ site, head })),
+      )
+      .filter((/** @type {Data} */ { site, head }) => !switchedOff(item, site).includes(head));
+    const read = upTo + text.source.length;
+    if (2 * model.network.nWeights * read * heads.length > MOST_OPERATIONS)
+      return { n: null, heads: [] };
+    const [likeliest] = largest(text.logitsAt(row), 1);
+    const deciders = [];
+    for (const { site, head } of heads) {
+      const changes = [...text.interventions, off(site, head)];
+      const without = await finishedSlowly(text.changing(changes, { upTo }), pause);
+      const [other] = largest(without.logitsAt(row), 1);
+      if (other !== likeliest) deciders.push({ ...siteOf(site), head });
+    }
+    return { n: deciders.length, heads: deciders };
+  });
+
 // The text up to a place, as a generation reads it.
 /** @type {(item: Item, interventions: any[], place: number, row: number) => Text} */
 export const textTo = ({ text, facts, model, start }, interventions, place, row) => {
@@ -171,4 +201,4 @@ const telling = (item) => {
   return { position, head, leads: lead > 0 };
 };
 
-export const answers = { journey, without_head: withoutHead, continuation, telling };
+export const answers = { journey, without_head: withoutHead, continuation, telling, deciding };

@@ -14,10 +14,26 @@ import { boundOf } from "./places.js";
  */
 
 /** @type {(item: Item, data: Data) => { stack: "encoder" | "decoder", table: Float32Array[], used: number }} */
-const tableOf = (item, { stack = item.facts.stacks[item.facts.stacks.length - 1] }) => {
+export const tableOf = (item, { stack = item.facts.stacks[item.facts.stacks.length - 1] }) => {
   const { positions: rowAt, maxLen } = /** @type {any} */ (item.model.network.stacks)[stack];
   const table = Array.from({ length: maxLen }, (_, at) => rowAt(at));
   return { stack, table, used: item.labelsOf(stack).length };
+};
+const MAX_CELLS = 28_000; // of a picture
+// The positions of the picture of a matrix (positions, dimensions), as of views/positions/encodings.py.
+/** @type {(count: number, size: number) => number[]} */
+export const drawnPositions = (count, size) => {
+  const half = Math.max(8, Math.floor(MAX_CELLS / size / 2));
+  const isAll = count <= 2 * half;
+  const first = Array.from({ length: isAll ? count : half }, (_, at) => at);
+  if (isAll) return first;
+  const rounded = (/** @type {number} */ x) =>
+    x % 1 === 0.5 && Math.floor(x) % 2 === 0 ? Math.floor(x) : Math.round(x); // as NumPy
+  const step = (count - 1 - half) / (half - 1);
+  return [
+    ...first,
+    ...first.map((at) => (at === half - 1 ? count - 1 : rounded(half + at * step))),
+  ];
 };
 /** @type {(item: Item, data: Data) => Data} */
 const positions = (item, data) => {
@@ -50,9 +66,12 @@ const positions = (item, data) => {
     return { figure };
   }
   const [cells] = figure.data;
+  const places = drawnPositions(rows, table[0].length);
+  const drawn = places.map((place) => table[place]);
+  const some = places.length < rows ? Int32Array.from(places) : null;
   if (which === "matrix") {
     const bound = Math.max(...table.map((row) => boundOf(row, 0))) || 1;
-    Object.assign(cells, { z: table, zmin: -bound, zmax: bound });
+    Object.assign(cells, { z: drawn, zmin: -bound, zmax: bound, ...(some && { y: some }) });
     Object.assign(layout.shapes[0], { y0: used - 0.5, y1: used - 0.5 });
     Object.assign(layout.annotations[0], {
       y: used - 0.5,
@@ -60,13 +79,14 @@ const positions = (item, data) => {
     });
     return { figure };
   }
-  const units = table.map((row) => {
+  const units = drawn.map((row) => {
     const length = Math.sqrt(row.reduce((sum, one) => sum + one * one, 0)) || 1;
     return row.map((one) => one / length);
   });
   cells.z = units.map((a) =>
     Float32Array.from(units, (b) => a.reduce((sum, one, at) => sum + one * b[at], 0)),
   );
+  if (some) Object.assign(cells, { x: some, y: some });
   Object.assign(layout.shapes[0], { x1: used - 0.5, y1: used - 0.5 });
   return { figure };
 };

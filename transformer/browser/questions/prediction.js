@@ -219,12 +219,16 @@ const logitsOfWindow = ({ text, facts, model }, place) => {
   window.read(facts.ids.slice(0, place).slice(-model.network.last.maxLen));
   return window.logitsAt(window.ids.length - 1);
 };
+// The logits of the token at a place of a run.
+/** @type {(item: Item, place: number) => Float32Array} */
+export const logitsBefore = (item, place) =>
+  item.start ? logitsOfWindow(item, place) : item.text.logitsAt(place - 1);
 /** @type {(item: Item, data: Data) => Data} */
 const choices = (item, { step }) => {
-  const { text, facts, model } = item;
+  const { facts, model } = item;
   const place = facts.n_prompt + step;
   const taken = facts.ids[place];
-  const logits = item.start ? logitsOfWindow(item, place) : text.logitsAt(place - 1);
+  const logits = logitsBefore(item, place);
   const probabilities = softmax(logits);
   const ids = largest(probabilities, N_CANDIDATES).slice(0, N_CHOICES);
   if (!ids.includes(taken)) ids.push(taken);
@@ -238,4 +242,10 @@ const choices = (item, { step }) => {
   };
 };
 
-export const answers = { surprisal, lens, masked, choices, labels: () => ({ figure: null }) };
+export const answers = {
+  surprisal,
+  lens,
+  masked,
+  choices,
+  labels: () => ({ figure: null }),
+};

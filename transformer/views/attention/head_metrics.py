@@ -9,12 +9,15 @@ from typing import Annotated, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer.analysis.head_measures import ALL, Metric
+from transformer.analysis.head_measures import ALL, NAMES_OF_KIND, Metric
 from transformer.analysis.head_metrics import (
+    CELLS,
     LEAST_AGAIN,
     LEAST_ORDER,
+    LEAST_SHUFFLES,
     LEAST_WEIGHT,
     MIN_ROWS,
+    N_SHUFFLES,
     NEARLY_EVEN,
     TIMES_EVEN,
     TIMES_EVEN_AGAIN,
@@ -74,6 +77,33 @@ def _rule() -> str:
         order=numeral(LEAST_ORDER, "g"),
         rows=MIN_ROWS,
     )
+
+
+def measures() -> dict[str, Any]:
+    """What the network in the browser needs to measure heads itself: the names of each kind's
+    metrics, each metric in words, and when a head gets a label."""
+    texts = ("title", "unit", "definition", "label")
+    return {
+        "of": NAMES_OF_KIND,
+        "metrics": {
+            name: {one: say(text) if (text := getattr(metric, one)) else text for one in texts}
+            | {one: getattr(metric, one) for one in ("sign", "against", "position", "repeats")}
+            for name, metric in ALL.items()
+        },
+        "rule": _rule(),
+        "limits": {
+            "rows": MIN_ROWS,
+            "shuffles": N_SHUFFLES,
+            "least_shuffles": LEAST_SHUFFLES,
+            "cells": CELLS,
+            "weight": LEAST_WEIGHT,
+            "times": TIMES_EVEN,
+            "again": LEAST_AGAIN,
+            "times_again": TIMES_EVEN_AGAIN,
+            "evenly": NEARLY_EVEN,
+            "order": LEAST_ORDER,
+        },
+    }
 
 
 def _head(head: HeadMetrics, labels: Sequence[str]) -> dict[str, Any]:

@@ -35,19 +35,16 @@ from transformer.runs.request import method_words
 from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
 from transformer.tokenizer import HIDDEN, MASK
-from transformer.views.attention.head_metrics import answer_metrics, draw_metric, metrics_of
 from transformer.views.attention.heatmap import mask_answer
 from transformer.views.declaration import Answer, View
 from transformer.views.export.packing import Pack, rounded
 from transformer.views.masks.masks import padded_batch
 from transformer.views.model.architecture import answer_architecture
 from transformer.views.positions.inputs import input_parts
-from transformer.views.positions.positions import answer_shift
 from transformer.views.prediction.surprisal import why_none
 from transformer.views.registry import PICTURES, own_views
 from transformer.views.run_facts import facts_of
 
-SHOWN_DIMENSIONS = 16  # of the map to a later position: what the view shows at first
 SCORE_TOLERANCE = (
     2e-5  # of the largest score: worked-out scores this near are taken for the recorded ones
 )
@@ -245,14 +242,6 @@ def _step(run: Run, step: GenerationStep) -> dict[str, Any]:
 
 def stored_answers(run: Run) -> Iterator[tuple[str, dict[str, Any], Answer]]:
     """Answers to questions of the page, each with its picture's name and what it is asked with."""
-    for stack, kind in run.trace.kinds():
-        of = {"stack": stack, "kind": kind}
-        answer = answer_metrics(run, stack=stack, kind=kind)
-        yield "metrics", of, answer
-        metrics = metrics_of(run, stack, kind)
-        for metric in answer["metrics"]:
-            name = metric["name"]
-            yield "metric_map", of | {"metric": name}, {"figure": draw_metric(metrics, name)}
     if run.stopped == GIVEN:
         return
     yield "architecture", {}, answer_architecture(run)
@@ -265,10 +254,6 @@ def stored_answers(run: Run) -> Iterator[tuple[str, dict[str, Any], Answer]]:
             yield "lens", {"first": first}, PICTURES["lens"].ask(run, given={"first": first})
     if run.search is not None:
         yield "beams", {}, PICTURES["beams"].ask(run, given={})
-    encoding = POSITIONS[run.config.positions]
-    for stack in run.position_matrices if encoding.adds else ():
-        options = {"stack": stack, "k": 1, "shown": SHOWN_DIMENSIONS}
-        yield "shift", options, answer_shift(run, k=1, stack=stack, shown=SHOWN_DIMENSIONS)
     for view in own_views():
         for name, answer in drawn_by_default(view, run).items():
             yield name, {}, answer

@@ -2,12 +2,12 @@
 // written without it.
 
 import { isAblated, SwitchOff } from "../../web/runs.js";
-import { askOnce } from "../../web/ask.js";
+import { askOnce, keptAnswer } from "../../web/ask.js";
 import { knownName } from "../../web/head_grid.js";
 import { weightsOfRow } from "../../web/head_numbers.js";
 import { capital, numeral, percentText, say, sayWith } from "../../web/messages.js";
 import { useAnswer } from "../../web/part.js";
-import { html } from "../../web/preact.js";
+import { html, useLayoutEffect } from "../../web/preact.js";
 import { headName, siteName } from "../../web/sites.js";
 import { page, sameHead, setHead } from "../../web/store.js";
 import { continued, Token, WORD, wordOf } from "../../web/text.js";
@@ -148,8 +148,8 @@ export const askTexts = ({ position }, at) =>
   page.run.stack === "decoder" &&
   void askOnce("continuation", textAsked(position, at)).catch(() => {});
 
-// What the network would write at a place with the head and without, {texts: [labels, labels] or null where it writes
-// nothing, decides: whether no other head changes the next token alone}; null while it is not known.
+// What the network would write at a place with the head and without, {texts: [labels, labels], or null where it writes
+// nothing}; null while it is not known.
 /** @type {(part: import("../../web/part.js").Part, answer: JourneyAnswer | null, at: Head) => import("./types").HeadTexts | null} */
 const useTexts = (part, answer, at) => {
   const { run, stack } = page.run;
@@ -169,13 +169,21 @@ const useTexts = (part, answer, at) => {
   };
   const written = async (/** @type {ReturnType<typeof textAsked>} */ data) => {
     const texts = (await both(data)).map(({ labels }) => labels);
-    if (texts[0].length === 0) return { texts: null, decides: false };
-    const isChanged = !isOff && texts[0][0] !== texts[1][0];
-    const { position } = data;
-    const asked = isChanged && askOnce("deciding", { run, position }).catch(() => null);
-    return { texts, decides: ((await asked) || null)?.n === 1 };
+    return { texts: texts[0].length ? texts : null };
   };
   return useAnswer(part, written, answer && textAsked(answer.position, at)).current;
+};
+// Whether a head, without which these texts differ, alone changes the next token; false while it is not known, for which nothing
+// waits: in a browser it takes seconds.
+/** @type {(answer: JourneyAnswer | null, at: Head, texts: string[][] | null | undefined) => boolean} */
+const useDecision = (answer, at, texts) => {
+  const isChanged = texts && !isAblated(at) && texts[0][0] !== texts[1][0];
+  const asked = answer && isChanged ? { run: page.run.run, position: answer.position } : null;
+  useLayoutEffect(
+    () => void (asked && askOnce("deciding", asked).catch(() => {})),
+    [JSON.stringify(asked)],
+  );
+  return asked !== null && keptAnswer("deciding", asked).value?.n === 1;
 };
 
 // What a card says of a head.
@@ -202,11 +210,12 @@ export const HeadCard = ({ part, answer, numbers, at, row, label }) => {
   const isOff = isAblated(at);
   const whose = capital(headName(at));
   const written = useTexts(part, answer, at);
+  const isDeciding = useDecision(answer, at, written?.texts);
   const isKnown = answer && numbers && written;
   const { kinds, n_heads: across } = page.run;
   const nHeads = kinds.reduce((sum, { n_layers: count }) => sum + count * across, 0);
   const name = knownName(whose, isOff);
-  const decides = isKnown && written.decides;
+  const decides = isKnown && isDeciding;
   const decision = say("One head of {n} decides", { n: nHeads });
   const sentences = isKnown
     ? sentencesOf({ numbers, answer, at, row, texts: written.texts, isOff, whose })

@@ -231,10 +231,9 @@ export interface HeadSentences {
   isOff: boolean;
   whose: string;
 }
-/** texts: null where nothing is written; decides: whether no other head changes the next token alone. */
+/** texts: null where nothing is written. */
 export interface HeadTexts {
   texts: string[][] | null;
-  decides: boolean;
 }
 /** answer: of the journey, null while that of the chosen token is on its way; numbers: of the chosen head `at`, null
  * as well; row: of the chosen token in its stack, null for none; label: what the head does. */

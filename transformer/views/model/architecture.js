@@ -2,7 +2,7 @@
 
 import { hasMoved } from "../../web/pointer.js";
 import { fields } from "../../web/fields.js";
-import { declared } from "../../web/declared.js";
+import { declared, views } from "../../web/declared.js";
 import { shell, page, setHead } from "../../web/store.js";
 import { hasServer } from "../../web/ask.js";
 import { say, sayList, sayWith, wholeText } from "../../web/messages.js";
@@ -84,13 +84,15 @@ const follow = ({ stack, kind }, leads) => {
 
 // ---- the formulas ----
 
+const hasEquations = views.some(({ name }) => name === "equations"); // a saved page has none
+
 // A formula opens the code that computes it and the numbers of this run; `is-here` with its blocks.
 /** @param {{ formulas: import("./types").BlockFormula[], blocks: Block[], drawing: Drawing }} props */
 const Formulas = ({ formulas, blocks, drawing: { here, show } }) => {
   const hereKind = blocks.find(({ name }) => name === here)?.kind ?? "";
   const open = (/** @type {string} */ topic) => {
     fields.equation = topic;
-    if (hasServer()) openSection("equations");
+    if (hasEquations) openSection("equations");
   };
   /** @param {import("./types").BlockFormula} block */
   const row = ({ equation, title, formula, kinds }) => {
@@ -102,7 +104,7 @@ const Formulas = ({ formulas, blocks, drawing: { here, show } }) => {
       <b>${title}</b><span class="formula-lines">${formula.map((line) => formulaLine(line))}</span></button></li>`;
   };
   return html`<ol class="formulas" onPointerLeave=${() => show(null)}>${formulas.map(row)}</ol>
-    ${hasServer() && formulas.length > 0 && html`<p class="hint">${say("Press a formula for the code that computes it and the numbers of this run.")}</p>`}`;
+    ${hasEquations && formulas.length > 0 && html`<p class="hint">${say("Press a formula for the code that computes it and the numbers of this run.")}</p>`}`;
 };
 
 // ---- the drawing ----

@@ -123,7 +123,7 @@ def _made_by(
         z, condition = "z′_i:penalised", f'"{say("if")}" i ∈ x ∧'
         formula += [
             f"{z} = z_i:logits / {penalty} {condition} z_i > 0",
-            f"z′_i = {penalty} z_i {known} z_i < 0",
+            f"z′_i = {penalty} z_i {condition} z_i < 0",
         ]
         code.append((generation.penalised, "penalised=return logits=less:logits"))
     if limits is not None:

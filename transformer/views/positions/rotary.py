@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from transformer.analysis.rotary import angles_of, rotated_pair, rotates
 from transformer.checks import check_whole
-from transformer.messages import mark, say
+from transformer.messages import mark, numeral, say
 from transformer.runs.head_data import SiteLike
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, View, picture
@@ -48,8 +48,12 @@ def rotary_angles(run: Run, site: SiteLike = "decoder.0.self") -> go.Figure:
     return style.figure(
         [cells],
         "By what angle each pair is rotated",
-        f"pair 0 rotates fastest: once in {_period(radians[:, 0]):,.1f} tokens; "
-        f"the last once in {_period(radians[:, -1]):,.0f}",
+        say(
+            "tokens in which a pair rotates once: {first} for pair 0, the fastest; "
+            "{last} for the last",
+            first=numeral(_period(radians[:, 0]), ",.1f"),
+            last=numeral(_period(radians[:, -1]), ",.0f"),
+        ),
         xaxis=style.axis(say("pair"), range=[-0.5, used.shape[1] - 0.5]),
         yaxis=style.axis(say("token"), range=[len(labels) - 0.5, -0.5]),
         meta={"stack": stack, "n_pairs": used.shape[1]},
@@ -91,8 +95,13 @@ def rotary_pair(
     return style.figure(
         arrows,
         f"Pair {pair} of layer {vectors.site.layer}, head {head}: rotated by its position",
-        f"query {style.label(vectors.labels[0])} by {degrees[0]:.1f}°, "
-        f"key {style.label(vectors.labels[1])} by {degrees[1]:.1f}°",
+        say(
+            "query {query} by {query_degrees}°, key {key} by {key_degrees}°",
+            query=style.label(vectors.labels[0]),
+            query_degrees=numeral(degrees[0], ".1f"),
+            key=style.label(vectors.labels[1]),
+            key_degrees=numeral(degrees[1], ".1f"),
+        ),
         xaxis=style.axis(say("feature {n}", n=both[0]), range=[-size, size],
                          zeroline=True, showgrid=True),
         yaxis=style.axis(say("feature {n}", n=both[1]), range=[-size, size],
@@ -136,7 +145,11 @@ def rotary_distance(
         [line, here],
         f"The score of {style.label(vectors.labels[0])} and {style.label(vectors.labels[1])}, "
         "by their distance",
-        f"moved on together by up to {len(together) - 1} places, the score changes by {moved:.1e}",
+        say(
+            "moved on together by up to {n} places, the score changes by {change}",
+            n=len(together) - 1,
+            change=numeral(moved, ".1e"),
+        ),
         xaxis=style.axis(say("tokens from key to query")),
         yaxis=style.axis(score, showgrid=True),
         showlegend=True,

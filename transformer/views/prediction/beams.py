@@ -180,7 +180,7 @@ def _marks(search: Search, nodes: Sequence[TreeNode]) -> list[go.Scatter]:
 def _hover(search: Search, node: TreeNode) -> str:
     words = say(STATES[node.state])
     if node.state == "alive" and node.step == len(search.tree) - 1:
-        words = "not ended when the search stopped"
+        words = say("not ended when the search stopped")
     lines = [
         style.hover(node.label),
         say("step {step}, rank {rank}: {words}", step=node.step, rank=node.rank, words=words),

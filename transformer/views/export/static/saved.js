@@ -2,8 +2,10 @@
 
 import { pageOf } from "../../../browser/page/layout.js";
 import { answers as attention } from "../../../browser/questions/attention.js";
+import { answers as metrics } from "../../../browser/questions/head_metrics.js";
 import { answers as masks } from "../../../browser/questions/masks.js";
 import { answers as positions } from "../../../browser/questions/positions.js";
+import { answers as shift } from "../../../browser/questions/shift.js";
 import { recordedItem } from "../../../browser/recorded.js";
 import { answerFrom } from "../../../web/ask.js";
 import { Select, Switch } from "../../../web/controls.js";
@@ -54,7 +56,7 @@ const storedOf = (text) =>
 
 /** @type {Record<string, (item: any, data: any, rows: any[]) => any>} */
 const computed = {
-  ...{ ...attention, ...masks, ...positions },
+  ...{ ...attention, ...metrics, ...masks, ...positions, ...shift },
   // Recorded weights to compare with would be worked out from the same numbers.
   attention_math: (item, data) => ({ ...attention.attention_math(item, data), weights: null }),
 };
