@@ -54,7 +54,6 @@ LOOK_S = (1.0, 3.0)  # how long a visitor looks at a head
 CLASS_LOOK_S = (20.0, 30.0)  # how long in a class
 TALLY_S = 1.0  # between two looks of the teacher's page at the answers
 LEFT_S = 120.0  # in which nothing is left of those who have gone: a training ends after 90
-SETTLED_S = 10.0  # before which memory is not measured
 TEXTS = (
     "Once upon a time", "The little dog was", "Tom and Lily saw a big", "One day a bird",
     "The black cat is sleeping on the bed.", "I gave the book to the boys.",
@@ -428,14 +427,12 @@ async def _teach(client: Client, report: Report, phones: int, end: float) -> Non
 
 
 async def _watch(client: Client, report: Report, server: psutil.Process | None, end: float) -> None:
-    """Ask for the server's health every second; note its memory when settled and at the end.
+    """Ask for the server's health every second; note its memory at half time and at the end.
 
-    Settled: after SETTLED_S, and once as many runs were made as there are visitors, since before
-    that the server has not yet done what it does all the time.
+    Settled: at half time, when the visits' store is full and the server does what it does all the
+    time.
     """
-    began = time.monotonic()
-    latest = (began + end) / 2
-    settled = min(began + SETTLED_S, latest)
+    settled = (time.monotonic() + end) / 2
     while time.monotonic() < end:
         await asyncio.sleep(1)
         asked = time.monotonic()
@@ -446,8 +443,7 @@ async def _watch(client: Client, report: Report, server: psutil.Process | None, 
         health = answer.json()
         report.kept_runs = health["kept"]["runs"]["count"]
         report.kept_bytes = health["kept_bytes"]
-        all_served = len(report.generated) >= report.visitors
-        if time.monotonic() >= (settled if all_served else latest) and not report.memory_settled:
+        if time.monotonic() >= settled and not report.memory_settled:
             report.memory_settled = server.memory_info().rss if server else 0
             report.kept_settled = report.kept_bytes
     if server:
