@@ -1,6 +1,7 @@
 """A network that is changed between two texts: each text is made with what it is then."""
 
 import copy
+import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,7 +10,9 @@ from kit.models import spread
 from torch import nn
 
 from transformer import Trace, build_transformer
+from transformer.analysis.journey import journey
 from transformer.inference.decode_session import DecodeSession
+from transformer.inference.engines import c_compiler, changes
 from transformer.inference.engines.compiled import engine_of
 from transformer.inference.generation import generate
 
@@ -160,8 +163,6 @@ def test_threads_get_whole_texts_while_the_weights_are_read_again(network):
 
 
 def test_a_copied_model_has_an_independent_engine(tiny_model):
-    import dataclasses
-
     network = copy.deepcopy(tiny_model.network)
     model = dataclasses.replace(tiny_model, network=network, engine=engine_of(network, "compiled"))
     before = model.generate("the fox", max_new_tokens=6)
@@ -170,3 +171,43 @@ def test_a_copied_model_has_an_independent_engine(tiny_model):
     past_the_count(other.network)
     check(other.network, other.engine)
     assert model.generate("the fox", max_new_tokens=6).ids == before.ids
+
+
+def test_a_text_between_two_states_of_the_weights_is_of_neither(tiny_model):
+    network = copy.deepcopy(tiny_model.network)
+    model = dataclasses.replace(tiny_model, network=network, engine=engine_of(network, "compiled"))
+    stream = model.stream("the fox", max_new_tokens=6)
+    next(stream)
+    in_place(model.network)
+    mixed = stream.finish()
+    with pytest.raises(ValueError, match="are not those that made this run"):
+        journey(model, mixed)
+    journey(model, model.generate("the fox", max_new_tokens=6))
+
+
+def weights_of(dtype):
+    """Weights of a few shapes, in each of the ways in which a matrix may lie in memory."""
+    for n_rows, n_columns in ((5, 3), (3, 5), (4, 8), (8, 4), (6, 6), (1, 9), (9, 1)):
+        yield torch.randn(n_rows, n_columns, dtype=dtype)
+        yield torch.randn(n_columns, n_rows, dtype=dtype).T
+        yield torch.randn(n_rows, 2 * n_columns, dtype=dtype)[:, ::2]
+    for shape in ((), (7,), (2, 3, 4)):
+        yield torch.randn(shape, dtype=dtype)
+    yield torch.randn(4, 3, 2, dtype=dtype).permute(1, 0, 2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_an_uncounted_change_of_a_row_or_column_is_found(dtype, is_compiled, monkeypatch):
+    step = c_compiler.compiled_step() if is_compiled else None
+    monkeypatch.setattr(changes, "loaded_step", lambda: step)
+    network = nn.ParameterList(weights_of(dtype))
+    before = changes.Fingerprint(network)
+    for weight in (parameter.data for parameter in network):
+        for row in [*weight, *weight.T] if weight.dim() == 2 else [weight]:
+            numbers = row.clone()
+            row.add_(1)
+            assert not before.same
+            row.copy_(numbers)
+            assert before.same
+    assert all(parameter._version == 0 for parameter in network)  # PyTorch counted nothing

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def test_every_variant_of_the_step_reads_as_the_network_does(library, preset, mo
     read = ids[0].tolist()
     for kernel in range(len(c_compiler.kernels_of(library))):
         step = c_compiler.step_of(library, (kernel,) * len(c_compiler.TYPES))
-        monkeypatch.setattr(c_compiler, "compiled_step", lambda step=step: step)
+        monkeypatch.setattr(c_compiler, "compiled_step", cache(lambda step=step: step))
         session = DecodeSession(engine_of(network, "compiled"))
         found = [session.begin(read[:3], *(one[0].tolist() for one in given))[0]]
         found += [session.read(token) for token in read[3:]]

@@ -108,7 +108,8 @@ def session_of(
 class DecodeSession:
     """The decoder's activations for one text, in buffers that belong to one run.
 
-    ids: the tokens read. logits: (V,), for the next token.
+    ids: the tokens read. logits: (V,), for the next token. weights: a short name of the weights
+    that read them, see `changes.digest`; empty before.
 
     The engine reads the prompt in one pass; then each `read` costs one row.
     """
@@ -116,6 +117,7 @@ class DecodeSession:
     def __init__(self, engine: CompiledDecoder) -> None:
         self.engine = engine
         self.ids: list[int] = []
+        self.weights = ""
         self.logits = new_floats(0)
         self._ahead: list[tuple[int, Tensor]] = []  # read beyond ids, the last first
 
@@ -124,7 +126,7 @@ class DecodeSession:
     def begin(self, ids: Sequence[int], source: Sequence[int] = (), n_logits: int = 1) -> Tensor:
         """Read the prompt, and the source where there is an encoder: logits (n_logits, V), after
         the last of its tokens."""
-        self.ids, self._ahead = list(ids), []
+        self.ids, self._ahead, self.weights = list(ids), [], self.engine.digest
         network, config = self.engine.network, self.engine.network.config
         trace = Trace(records=CompactedRecords(config.heads_per_key, exact=True))
         if isinstance(network, EncoderDecoder):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -57,7 +56,7 @@ def run_of(
     slides = not isinstance(model.network, EncoderDecoder)
     start = max(0, len(ids) - model.config.output_max_len) if slides else 0
     window = ids[start:][: model.config.output_max_len]
-    engine, trace = "network", None
+    engine, trace, weights = "network", None, ""
     logits: Tensor | None = None
     predicted: Tensor | None = None  # (T, V), from the prompt's last token on
     if session is not None and not (steps or result or start) and _can_trace(session):
@@ -65,8 +64,9 @@ def run_of(
     if session is not None and session.ids and not start:
         engine = session.engine.name
         predicted = session.read_each(window[len(prompt) :]) if result else None
-        trace = session.trace_of(window)
+        trace, weights = session.trace_of(window), session.weights
     if trace is None:
+        weights = digest(model.network)
         trace, logits = _full_pass(model, source, window, continued(hooks, start), types)
         predicted = logits[0, len(prompt) - 1 :]
     if result and predicted is not None:
@@ -97,7 +97,7 @@ def run_of(
             *_left_out(model, request, len(prompt), len(ids)),
         ),
         logits=logits if request.max_new_tokens == 0 and model.config.head != "none" else None,
-        weights=digest(model.network),
+        weights=weights,
         altered_by=_altered_by(hooks),
     )
 
@@ -187,7 +187,7 @@ def batch_of(
     rows; the mask hides it.
     """
     config, records = model.config, _new_records(model)
-    trace, hooks = Trace(records=records), [records, *hooks]
+    trace, hooks, weights = Trace(records=records), [records, *hooks], digest(model.network)
     targets = [row.ids for row in rows]
     if isinstance(model.network, EncoderDecoder):
         sources = [row.source for row in rows]
@@ -217,7 +217,7 @@ def batch_of(
         logits=None if config.head == "none" else logits,
         special_ids=_special_ids(model, {at for row in rows for ids in row for at in ids}),
         position_matrices=_position_matrices(model),
-        weights=digest(model.network),
+        weights=weights,
         altered_by=_altered_by(hooks),
         **fields,
     )
@@ -253,7 +253,14 @@ class Writer:
         """The step with its `new_text`."""
         raw = self._tokenizer.added(self._ids, [step.token])
         self._ids.append(step.token)
-        return dataclasses.replace(step, new_text=self._decoder.decode(raw))
+        return GenerationStep(  # in half the time of dataclasses.replace
+            index=step.index,
+            token=step.token,
+            window=step.window,
+            candidates=step.candidates,
+            n_kept=step.n_kept,
+            new_text=self._decoder.decode(raw),
+        )
 
 
 def written(
@@ -301,8 +308,10 @@ def _candidates(steps: Sequence[GenerationStep], result: BeamResult | None) -> s
 
 def has_stopped(model: LoadedModel, request: Request, tokens: Sequence[int]) -> bool:
     """Whether the last of these new tokens completes one of the request's stop texts."""
+    if not request.stop:
+        return False
     texts = [text.encode() for text in request.stop]
-    last = tokens[-max(map(len, texts), default=0) :]  # a token has a byte or more
+    last = tokens[-max(map(len, texts)) :]  # a token has a byte or more
     return any(text in model.tokenizer.to_bytes(last) for text in texts)
 
 

@@ -62,12 +62,13 @@ class Kernel(NamedTuple):
 
 
 class Step(NamedTuple):
-    """read, each, ahead, work_size: step.c's functions. kernels: the index in `all` of the fastest
-    kernel for each of TYPES. flags: the compiler's options for this machine."""
+    """read, each, ahead, are_same, work_size: step.c's functions. kernels: the index in `all` of
+    the fastest kernel for each of TYPES. flags: the compiler's options for this machine."""
 
     read: Callable[..., None]
     each: Callable[..., None]
     ahead: Callable[..., int]
+    are_same: Callable[..., int]
     work_size: Callable[..., int]
     kernels: tuple[int, ...]
     all: list[Kernel]
@@ -111,20 +112,27 @@ def compiled_step() -> Step | None:
     return None
 
 
+def loaded_step() -> Step | None:
+    """The functions of step.c if they were compiled or loaded before, in this process."""
+    return compiled_step() if compiled_step.cache_info().currsize else None
+
+
 def step_of(library: ctypes.CDLL, kernels: tuple[int, ...], flags: tuple[str, ...] = ()) -> Step:
     """The functions of a library, and the kernels to use."""
     read: Any = library[SYMBOL]
     each: Any = library["read_each"]
     work_size: Any = library["work_size"]
     ahead: Any = library["read_ahead"]
+    are_same: Any = library["are_same"]
     pointer, number = ctypes.c_void_p, ctypes.c_int
     read.argtypes = [*[pointer] * 4, number, number, number, number]
     each.argtypes = [*[pointer] * 4, number, number, number]
     read.restype = each.restype = None
     ahead.argtypes = [*[pointer] * 4, number, number, pointer, number, number, number]
-    ahead.restype = number
+    are_same.argtypes = [pointer, number, ctypes.c_char_p]
+    ahead.restype = are_same.restype = number
     work_size.argtypes, work_size.restype = [pointer, number, number, number], ctypes.c_int64
-    return Step(read, each, ahead, work_size, kernels, kernels_of(library), flags)
+    return Step(read, each, ahead, are_same, work_size, kernels, kernels_of(library), flags)
 
 
 def _compiler() -> tuple[str, ...] | None:

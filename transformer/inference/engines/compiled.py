@@ -19,7 +19,7 @@ from torch import Tensor
 from transformer.checks import check_choice
 from transformer.inference.engines import c_compiler
 from transformer.inference.engines.c_compiler import TYPES, Step
-from transformer.inference.engines.changes import Fingerprint, is_as_configured
+from transformer.inference.engines.changes import Fingerprint, fingerprint_of, is_as_configured
 from transformer.inference.engines.description import Description, Text, use_huge_pages
 from transformer.inference.engines.memory import address_of, new_floats
 from transformer.model.config import ModelConfig
@@ -78,7 +78,8 @@ class CompiledDecoder:
             raise RuntimeError("no C compiler was found that compiles the fast decoder step")
         self.network, self._step, self._lock = network, step, threading.Lock()
         self._usable = True
-        self._as_read = Fingerprint(network, self._read_weights())
+        self._as_read = fingerprint_of(network)
+        self._read_weights()
 
     @staticmethod
     def supports(config: ModelConfig) -> bool:
@@ -110,6 +111,11 @@ class CompiledDecoder:
         return bool(self._description.copied)
 
     @property
+    def digest(self) -> str:
+        """A short name of the weights that it read last, see `changes.digest`."""
+        return self._as_read.digest
+
+    @property
     def n_bytes(self) -> int:
         """Bytes that a step reads of the weights."""
         return self._description.n_bytes
@@ -131,31 +137,31 @@ class CompiledDecoder:
     def refresh(self) -> bool:
         """Read the weights again if the network has changed; whether the engine computes the same
         as the network now. Called when a text begins."""
-        if not self._as_read.same:
+        now = fingerprint_of(self.network)
+        if now is not self._as_read:
             with self._lock:
-                if not self._as_read.same:  # another thread may have done it
-                    self._read_again()
-        return self._usable and not self._as_read.is_hooked
+                now = fingerprint_of(self.network)
+                if now is not self._as_read:  # another thread may have read them
+                    self._read_again(now)
+        return self._usable and not now.is_hooked
 
-    def _read_again(self) -> None:
-        copied: Sequence[Tensor] = ()
+    def _read_again(self, now: Fingerprint) -> None:
         try:
             fits = self._as_read.same_parts or is_as_configured(self.network)
             self._usable = fits and self.missing(self.network) is None
             if self._usable:
-                copied = self._read_weights()
+                self._read_weights()
         except ValueError:
             self._usable = False
-        self._as_read = Fingerprint(self.network, copied)
+        self._as_read = now
 
-    def _read_weights(self) -> Sequence[Tensor]:
-        """Describe the weights to `step.c`; returns those that were copied.
+    def _read_weights(self) -> None:
+        """Describe the weights to `step.c`.
 
         Texts already begun keep the weights read before.
         """
         self._description = Description(self.network, self._step.kernels)
         use_huge_pages(self._description.weights)
-        return self._description.copied
 
 
 class CompiledText:

@@ -59,6 +59,7 @@ enum {
     MOST_TOKENS = 512, /* read in parallel */
     FEW_TOKENS = 32,   /* up to here, weights are read in place; else copied into panels */
     QUERIES = 48,      /* whose attention is computed at once if there are many tokens */
+    PIECES_AHEAD = 32, /* prefetched by are_same */
     GAP = 16           /* between vectors, so that they do not compete for the same cache lines */
 };
 

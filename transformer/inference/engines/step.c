@@ -223,6 +223,26 @@ int read_ahead(const Network *net, const Text *text, float *logits, int *tokens,
     return n;
 }
 
+/* `bytes` bytes n times, `apart` bytes between two starts: see changes.py. */
+typedef struct {
+    const char *at;
+    int64_t n, bytes, apart;
+} Pieces;
+
+/* Whether these pieces, one after the other, are the bytes of `before`. Most are one number of a row
+ * in no cache: the CPU is told PIECES_AHEAD of them in advance. */
+int are_same(const Pieces *pieces, int count, const char *before) {
+    for (int i = 0; i < count; i++) {
+        const Pieces some = pieces[i];
+        const char *at = some.at;
+        for (int64_t k = 0; k < some.n; k++, at += some.apart, before += some.bytes) {
+            __builtin_prefetch(at + PIECES_AHEAD * some.apart);
+            if (some.bytes == 4 ? memcmp(at, before, 4) : memcmp(at, before, some.bytes)) return 0;
+        }
+    }
+    return 1;
+}
+
 /* y = W x for W (n_rows, n) of a type and n_tokens contiguous vectors x, with one of the kernels,
  * to time and test it. */
 void multiply_rows(int kernel, int type, const void *weights, int n_rows, const float *x,
