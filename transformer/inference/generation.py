@@ -81,7 +81,7 @@ def generate(
         )
         chosen: list[_Choice] = [
             (token, candidates.add(row, drawn, token), n_kept)
-            for row, (token, drawn, n_kept) in zip(logits, taking, strict=True)
+            for row, (token, drawn, n_kept) in zip(logits.unbind(), taking, strict=True)
         ]
         yield _append(rows, ended, starts, chosen, index, end_ids)
         for number, row in enumerate(rows):
