@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer.model.attention import MultiHeadAttention
@@ -33,7 +34,7 @@ class FeedForward(nn.Module):
         self.gate = Linear(size, wide, bias=bias) if config.gated else None
         self.expand = Linear(size, wide, bias=bias)
         self.contract = Linear(wide, size, bias=bias)
-        self.dropout = nn.Dropout(config.feed_forward_dropout)
+        self.dropout = config.feed_forward_dropout
         self.activation = ACTIVATIONS[config.activation].function
 
     def forward(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
@@ -42,7 +43,8 @@ class FeedForward(nn.Module):
         wide = self.expand(x)
         wide = f(wide) if self.gate is None else f(self.gate(x)) * wide
         wide = context.at("mlp_post", self.place, wide)
-        return context.at("mlp_out", self.place, self.contract(self.dropout(wide)))
+        wide = F.dropout(wide, self.dropout, self.training)
+        return context.at("mlp_out", self.place, self.contract(wide))
 
 
 class Residual(nn.Module):
@@ -65,7 +67,7 @@ class Residual(nn.Module):
         if first and not placement.of_first:
             self.norm = nn.Identity()
         self.output_norm = _norm(config) if placement.of_output else None
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = config.dropout
         self.scale = config.residual_scale
 
     def forward(self, x: Tensor, sublayer: SubLayer, context: ForwardContext = PLAIN) -> Tensor:
@@ -78,7 +80,8 @@ class Residual(nn.Module):
         """The term that a sub-layer adds to the stream."""
         read = self._norm(self.norm, x, context) if self.placement.of_input else x
         made = self._norm(self.output_norm, sublayer(read, context), context)
-        return self.dropout(made if self.scale == 1.0 else made * self.scale)
+        made = made if self.scale == 1.0 else made * self.scale
+        return F.dropout(made, self.dropout, self.training)
 
     def _norm(self, norm: nn.Module | None, x: Tensor, context: ForwardContext) -> Tensor:
         return x if norm is None else context.at("norm", self.place, norm(x), stream=x)
@@ -138,7 +141,7 @@ class Embedding(nn.Module):
         self.positions = POSITIONS[config.positions].module(config.max_len_of(stack), width)
         self.norm = _norm(config, width) if config.norm_embeddings else None
         self.project = None if width == config.d_model else Linear(width, config.d_model)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = config.dropout
         self.scale = config.embedding_scale * (
             config.d_model**0.5 if config.scale_embeddings else 1.0
         )
@@ -171,7 +174,7 @@ class Embedding(nn.Module):
         x = embedded + context.at("pos_embed", here, added, embed=embedded)
         if self.norm is not None:
             x = self.norm(x)
-        x = self.dropout(x)
+        x = F.dropout(x, self.dropout, self.training)
         return x if self.project is None else self.project(x)
 
 

@@ -79,7 +79,8 @@ class Hook(Protocol):
     """A function that a forward pass calls at each point.
 
     A hook with a true attribute `fused` skips the points between v and attn_out: if all hooks do,
-    PyTorch's fused kernel computes them.
+    PyTorch's fused kernel computes them. One with an attribute `names` is called at the points of
+    these names alone.
     """
 
     def __call__(self, point: Point, value: Any, **context: Any) -> Any:
@@ -143,10 +144,11 @@ class ForwardContext:
 
         where: (stack,), (stack, layer) or (stack, layer, kind).
         """
-        if not self.hooks:
+        hooks = [hook for hook in self.hooks if name in getattr(hook, "names", POINTS)]
+        if not hooks:
             return value
         point = Point(name, *where)
-        for hook in self.hooks:
+        for hook in hooks:
             result = hook(point, value, is_text=self.is_text, **context)
             value = value if result is None else result
         return value

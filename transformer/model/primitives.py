@@ -27,12 +27,13 @@ class Linear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., in) -> (..., out), in x's type."""
-        if self.weight.dtype not in NARROW or x.dtype == self.weight.dtype:
-            return super().forward(x)
+        weight, bias = self.weight, self.bias  # nn.Module looks for them at each use
+        if weight.dtype not in NARROW or x.dtype == weight.dtype:
+            return F.linear(x, weight, bias)
         rows = max(1, WIDENED // self.in_features)
-        parts = [F.linear(x, part.to(x.dtype)) for part in self.weight.split(rows)]
+        parts = [F.linear(x, part.to(x.dtype)) for part in weight.split(rows)]
         product = parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
-        return product if self.bias is None else product + self.bias
+        return product if bias is None else product + bias
 
 
 class Table(nn.Embedding):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -71,6 +71,7 @@ class Trace:
     each layer (before the final norm of a pre-norm stack).
     """
 
+    names: ClassVar = ("pattern", "resid_pre", "resid_post", "pos_embed")
     records: MutableMapping[Site, AttentionRecord] = field(default_factory=dict)
     embed: dict[str, Tensor] = field(default_factory=dict)
     pos_embed: dict[str, Tensor] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -96,6 +96,8 @@ class CompactedRecords(CompactRecords):
     which of them the other hooks change. Raises ValueError beyond most_bytes.
     """
 
+    names: ClassVar = ("scores", "pattern")
+
     def __init__(self, share: int = 1, *, exact: bool, most_bytes: float = math.inf) -> None:
         super().__init__({})
         self._share, self._exact, self._most_bytes = share, exact, most_bytes
@@ -118,7 +120,13 @@ class CompactedRecords(CompactRecords):
         if record.q is not None and self._exact and self._is_unchanged(record):
             part = qkv_of(record, self._share)
         self._computed = {}
-        self._bytes += bytes_of(Trace(records=CompactRecords({site: part})))
+        if self._most_bytes < math.inf:
+            self._check_bytes(CompactRecords({site: part}))
+        self.parts[site] = part
+
+    def _check_bytes(self, more: CompactRecords) -> None:
+        """Count these records too. Raises ValueError if all of them are too large."""
+        self._bytes += bytes_of(Trace(records=more))
         if self._bytes > self._most_bytes:
             raise InvalidRequest(
                 "too_large",
@@ -126,7 +134,6 @@ class CompactedRecords(CompactRecords):
                 "texts, or make fewer changes",
                 most=self._most_bytes / 1e6,
             )
-        self.parts[site] = part
 
     def _is_unchanged(self, record: AttentionRecord) -> bool:
         """Whether a record has the very tensors that were noted; their numbers are not read, since
