@@ -6,7 +6,7 @@ import { doubtsOf, readingOf, sentencesOf } from "./doubts.js";
 /**
  * @typedef {import("./item.js").Model} Model
  * @typedef {import("./types.d.ts").Generation} Generation
- * @typedef {Record<string, any>} Data
+ * @typedef {import("../web/types").PlainValues} Data
  */
 
 /** @type {Record<string, () => string>} */

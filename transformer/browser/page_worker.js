@@ -7,21 +7,22 @@ import { questions } from "./questions/every.js";
 import { Runs } from "./runs.js";
 import { serve } from "./worker.js";
 
-/** @typedef {Record<string, any>} Data */
+/** @typedef {import("../web/types").PlainValues} Data */
+/** @typedef {string | Uint8Array | null} Part of a file; null: there are no more */
 
 const runs = new Runs();
 
 // A file that the page sends in parts.
 class Arriving {
   constructor() {
-    /** @type {{ part: any, taken: () => void }[]} */
+    /** @type {{ part: Part, taken: () => void }[]} */
     this.parts = [];
     this.wake = () => {};
     this.isGone = false; // nobody reads it
   }
 
   // Resolves once the part is taken; null: there are no more.
-  /** @param {any} part @returns {Promise<void>} */
+  /** @param {Part} part @returns {Promise<void>} */
   push(part) {
     if (this.isGone) return Promise.resolve();
     return new Promise((taken) => {
@@ -58,7 +59,7 @@ const parsed = (bytes, of = String) => {
 const load = async ({ model: name, kernel, files, weights, isPacked, facts, batch }) => {
   for (const file of weights) arriving.set(file.name, new Arriving());
   const come = weights.map((/** @type {Data} */ file) => {
-    const parts = /** @type {any} */ (arriving.get(file.name));
+    const parts = /** @type {any} */ (arriving.get(file.name)); // texts where it is packed, else bytes
     return { size: file.size, parts: isPacked ? unpackedParts(parts) : parts, inPlanes: isPacked };
   });
   const [config, tokenizer] = ["config.json", "tokenizer.json"].map((file) => parsed(files[file]));
@@ -72,12 +73,13 @@ const load = async ({ model: name, kernel, files, weights, isPacked, facts, batc
 };
 
 // facts: of the run or batch that is asked about, as the page has them; others: of the run that it is compared with.
-/** @type {(name: string) => (data: Data) => any} */
+/** @type {(name: string) => (data: Data) => unknown} */
 const answered =
   (name) =>
   ({ facts, others, ...data }) => {
     const other = data.other && others ? runs.itemOf({ run: data.other }, others) : null;
-    return questions[name](runs.itemOf(data, facts), data, runs.rowsOf(data), other);
+    const compared = /** @type {import("./item.js").Item} */ (other); // for questions about two runs
+    return questions[name](runs.itemOf(data, facts), data, runs.rowsOf(data), compared);
   };
 serve({
   ...Object.fromEntries(Object.keys(questions).map((name) => [name, answered(name)])),

@@ -3,7 +3,7 @@
 
 import { numeral, say, sayList } from "../web/messages.js";
 
-/** @typedef {Record<string, any>} Data */
+/** @typedef {import("../web/types").PlainValues} Data */
 
 export const LIMITS = { text: 2000, new_tokens: 200, texts: 8 }; // as server/limits.py
 /** @type {() => Record<string, [string, number, number]>} their words, the least and the most */

@@ -1,6 +1,8 @@
 // What the engine takes and gives. Letters as in docs: T tokens, C = d_model, H heads, D = d_head,
 // G heads of keys, L layers, V vocabulary. All arrays are row by row.
 
+import type { PlainValues } from "../web/types";
+
 // A tensor in a kernel's memory. type: 0 float32, 1 float16, 2 bfloat16.
 export interface Tensor { address: number; type: number; shape: number[] }
 
@@ -139,10 +141,17 @@ export interface WeightsFile {
 
 // config, tokenizer: the JSON of config.json and tokenizer.json. files: read one by one. kernel: the bytes of kernel.wasm.
 export interface Checkpoint {
-  name: string; config: { model: object; metadata?: Record<string, any> };
+  name: string; config: { model: object; metadata?: PlainValues };
   tokenizer: TokenizerContent; files: Iterable<WeightsFile>;
   kernel: BufferSource;
 }
+
+// Questions by name, each answered of a run or of a row of a batch. rows: all of the batch; other: of the run that it is
+// compared with.
+export type QuestionsByName = Record<
+  string,
+  (item: import("./item.js").Item, data: PlainValues, rows: import("./item.js").Item[], other: import("./item.js").Item) => unknown
+>;
 
 // ---- calls of the engine in a worker ----
 
@@ -152,21 +161,34 @@ export type Handlers = Record<string, (data: any, context: CallContext) => any>;
 // transfer: what the caller has no more afterwards.
 export interface CallOptions extends CallContext { transfer: Transferable[] }
 export interface Caller {
-  isWorker: boolean; call(name: string, data: any, options?: Partial<CallOptions>): Promise<any>;
+  isWorker: boolean; call(name: string, data: unknown, options?: Partial<CallOptions>): Promise<any>;
   end(): void;
 }
 export type CallMessage =
-  | { type: "call"; id: number; name: string; data: any }
+  | { type: "call"; id: number; name: string; data: unknown }
   | { type: "cancel"; id: number }
-  | { type: "speak"; known: any };
+  | { type: "speak"; known: import("../web/messages.js").Known };
 export type ReplyMessage =
   | { type: "ready" }
-  | { type: "progress"; id: number; value: any }
-  | { type: "result"; id: number; value: any }
+  | { type: "progress"; id: number; value: unknown }
+  | { type: "result"; id: number; value: unknown }
   | { type: "error"; id: number; message: string; isFault: boolean };
 export interface WorkerPort {
   postMessage(message: ReplyMessage): void;
-  onmessage: ((event: { data: CallMessage }) => any) | null;
+  onmessage: ((event: { data: CallMessage }) => unknown) | null;
+}
+
+// ---- a service worker, as far as page/offline.js is one ----
+
+export interface WorkerEvent { waitUntil(work: Promise<void>): void }
+export interface RequestEvent extends WorkerEvent {
+  request: globalThis.Request; respondWith(answer: Promise<Response>): void;
+}
+export interface ServiceWorkerScope {
+  registration: { scope: string }; clients: { claim(): Promise<void> };
+  skipWaiting(): Promise<void>;
+  addEventListener(name: "install" | "activate", listener: (event: WorkerEvent) => void): void;
+  addEventListener(name: "fetch", listener: (event: RequestEvent) => void): void;
 }
 
 // ---- a tokenizer ----
@@ -175,11 +197,11 @@ export interface WorkerPort {
 export interface SpecialIds { start: number; ends: number[]; padding: number | null; mask: number | null }
 // tokenizer.json of the tokenizers library, as far as it is read.
 export interface TokenizerContent {
-  model: { type: string; vocab: Record<string, number>; merges: (string[] | string)[]; [option: string]: any };
-  added_tokens: { id: number; content: string; [option: string]: any }[];
+  model: { type: string; vocab: Record<string, number>; merges: (string[] | string)[]; [option: string]: unknown };
+  added_tokens: { id: number; content: string; [option: string]: unknown }[];
   normalizer: { type: string } | null;
-  pre_tokenizer: { type: string; [option: string]: any } | null;
-  post_processor: { type: string; special_tokens?: Record<string, any> } | null;
+  pre_tokenizer: { type: string; [option: string]: unknown } | null;
+  post_processor: { type: string; special_tokens?: PlainValues } | null;
 }
 
 // ---- beside a server ----

@@ -7,14 +7,16 @@ import { known, speak } from "../web/messages.js";
 
 /**
  * A value whose arrays are not views of larger memory, which would all be sent.
- * @param {any} value
- * @returns {any}
+ * @param {unknown} value
+ * @returns {unknown}
  */
 const compact = (value) => {
-  if (ArrayBuffer.isView(value))
-    return value.byteLength < value.buffer.byteLength ? /** @type {any} */ (value).slice() : value;
+  if (ArrayBuffer.isView(value)) {
+    const array = /** @type {Float32Array} */ (value); // or another typed array
+    return array.byteLength < array.buffer.byteLength ? array.slice() : array;
+  }
   if (Array.isArray(value)) return value.map(compact);
-  if (value?.constructor !== Object) return value;
+  if (value === null || typeof value !== "object" || value.constructor !== Object) return value;
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, compact(part)]));
 };
 
@@ -26,7 +28,8 @@ const compact = (value) => {
 export const serve = (handlers, scope = /** @type {any} */ (globalThis)) => {
   /** @type {Map<number, AbortController>} */
   const running = new Map();
-  const reply = (/** @type {ReplyMessage} */ message) => scope.postMessage(compact(message));
+  const reply = (/** @type {ReplyMessage} */ message) =>
+    scope.postMessage(/** @type {ReplyMessage} */ (compact(message)));
   scope.onmessage = async ({ data: message }) => {
     if (message.type === "speak") return speak(message.known);
     if (message.type === "cancel") return running.get(message.id)?.abort();
@@ -34,7 +37,7 @@ export const serve = (handlers, scope = /** @type {any} */ (globalThis)) => {
     const stop = new AbortController();
     running.set(id, stop);
     try {
-      const progress = (/** @type {any} */ value) => reply({ type: "progress", id, value });
+      const progress = (/** @type {unknown} */ value) => reply({ type: "progress", id, value });
       const value = await handlers[name](data, { progress, signal: stop.signal });
       reply({ type: "result", id, value });
     } catch (error) {
@@ -66,7 +69,7 @@ export const onPage = (handlers) => ({
  */
 export const toWorker = (worker) =>
   new Promise((resolve, reject) => {
-    /** @type {Map<number, {resolve: (value: any) => void, reject: (error: Error) => void, progress: (value: any) => void}>} */
+    /** @type {Map<number, {resolve: (value: unknown) => void, reject: (error: Error) => void, progress: (value: unknown) => void}>} */
     const waiting = new Map();
     let count = 0;
     const post = (

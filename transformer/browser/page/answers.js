@@ -6,14 +6,14 @@ import { page } from "../../web/store.js";
 import { QUESTIONS } from "../questions/names.js";
 
 /**
- * @typedef {Record<string, any>} Data
+ * @typedef {import("../../web/types").PlainValues} Data
  * @typedef {import("../../web/ask.js").AnswersByName} Answers
  * @typedef {import("./engine.js").Engine} Engine
  */
 
 // The facts of the run or the batch that a question is about, from which the engine reads it; undefined: it is
 // not of this visit.
-/** @type {(data: Data) => any} */
+/** @type {(data: Data) => import("../../web/types").Run | import("../../web/types").Batch | undefined} */
 const factsOf = ({ run, batch }) => {
   const id = run ?? batch;
   if (id === undefined) return undefined;
@@ -21,7 +21,7 @@ const factsOf = ({ run, batch }) => {
   return id === page.batch?.batch ? page.batch : pastRun(id)?.facts;
 };
 // The facts of the run that a run is compared with; undefined: there is none.
-/** @type {(data: Data) => any} */
+/** @type {(data: Data) => ReturnType<typeof factsOf>} */
 export const otherOf = ({ run, other }) => (run && other ? factsOf({ run: other }) : undefined);
 // The model that a question or a request is about, if that is known.
 /** @type {(data: Data) => string | undefined} */
@@ -42,13 +42,13 @@ const ownOf = (typed, offered) =>
  * @returns {Answers}
  */
 export const answersOf = (engine, first, offered) => {
-  /** @type {(name: string) => (data: Data) => Promise<any>} */
+  /** @type {(name: string) => (data: Data) => Promise<unknown>} */
   const asked = (name) => async (data) => {
     const others = otherOf(data);
     if (others) await engine.load(others.model);
     return engine.ask(modelOf(data) ?? first, name, { ...data, facts: factsOf(data), others });
   };
-  /** @type {(name: string) => (data: Data, ends?: AbortSignal) => AsyncGenerator<any>} */
+  /** @type {(name: string) => (data: Data, ends?: AbortSignal) => AsyncGenerator<unknown>} */
   const pressed = (name) => (data, ends) => engine.lines(data.model, name, data, ends);
   async function* examples(/** @type {Data} */ { model, typed }) {
     const names = Object.keys(engine.models);

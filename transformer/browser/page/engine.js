@@ -5,7 +5,7 @@ import { say } from "../../web/messages.js";
 import { page as state, showWaiting } from "../../web/store.js";
 import { toWorker } from "../worker.js";
 
-/** @typedef {Record<string, any>} Data */
+/** @typedef {import("../../web/types").PlainValues} Data */
 /** @typedef {Uint8Array<ArrayBuffer> | string} Part of a file: bytes, or a packed text */
 /**
  * @typedef {object} Door
@@ -72,7 +72,7 @@ export class Engine {
   async _load(model) {
     const { files, page } = this.models[model];
     const all = Object.values(files).reduce((sum, size) => sum + size, 0);
-    const memory = /** @type {any} */ (navigator).deviceMemory; // GB, at most 8; not in every browser
+    const { deviceMemory: memory = 0 } = /** @type {{ deviceMemory?: number }} */ (navigator); // GB, at most 8; not in every browser
     if (memory && all > (memory * GIGABYTE) / SHARE)
       throw new Error(
         say(
@@ -138,11 +138,11 @@ export class Engine {
     if (!this.loaded.has(model))
       showWaiting(say("The network is being loaded into this browser …"));
     await this.load(model);
-    /** @type {any[]} */
+    /** @type {Data[]} */
     const lines = [];
     let wake = () => {};
     let isOver = false;
-    const line = (/** @type {any} */ one) => (lines.push(one), wake());
+    const line = (/** @type {Data} */ next) => (lines.push(next), wake());
     this.ends = new AbortController();
     this.isWriting = true;
     const signalOfBoth = AbortSignal.any([this.ends.signal, ...(ends ? [ends] : [])]);

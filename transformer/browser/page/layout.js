@@ -3,31 +3,33 @@
 
 import { html, signal, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 
+/** @import { ComponentChild, FunctionComponent } from "preact" */
+/** @import { PlainValues } from "../../web/types" */
 /**
  * @typedef {object} Described a component or a group of them
  * @property {string} type Gradio's name of it
  * @property {number} id
  * @property {string} [name] of its element
  * @property {string} [classes]
- * @property {Record<string, any>} props
+ * @property {PlainValues} props
  * @property {{ module: string, mount: string, bundle: string }} [script] that draws it
  * @property {Described[]} children
  */
-/** @typedef {{ targets: [number, string][], inputs: number[], outputs: number[], js: (...values: any[]) => any, then: Event[] }} Event */
+/** @typedef {{ targets: [number, string][], inputs: number[], outputs: number[], js: (...values: any[]) => unknown, then: Event[] }} Event */
 
-/** @type {Map<number, { value: any }>} signals of the components' properties */
+/** @type {Map<number, { value: PlainValues }>} signals of the components' properties */
 const parts = new Map();
 /** @type {Event[]} */
 let events = [];
 
-/** @type {(id: number) => Record<string, any>} */
+/** @type {(id: number) => PlainValues} */
 const propsOf = (id) => parts.get(id)?.value ?? {};
 
 /** @type {(event: Event) => Promise<void>} */
 const run = async ({ inputs, outputs, js, then }) => {
   const result = await js(...inputs.map((id) => propsOf(id).value));
-  const given = outputs.length === 1 ? [result] : (result ?? []);
-  outputs.forEach((id, place) => change(id, given[place]));
+  const values = outputs.length === 1 ? [result] : /** @type {unknown[]} */ (result ?? []);
+  outputs.forEach((id, place) => change(id, values[place]));
   for (const next of then) await run(next);
 };
 /** @type {(id: number, name: string) => void} */
@@ -46,7 +48,7 @@ const change = (id, given) => {
   if ("value" in update && update.value !== before.value) fire(id, "change");
 };
 // A visitor has set it.
-/** @type {(id: number, value: any) => void} */
+/** @type {(id: number, value: unknown) => void} */
 const enter = (id, value) => {
   change(id, value);
   fire(id, "input");
@@ -54,16 +56,16 @@ const enter = (id, value) => {
 
 // ---- controls ----
 
-/** @type {(label: string, control: any) => any} */
+/** @param {string} label @param {ComponentChild} control */
 const labelled = (label, control) =>
   html`<label class="block-label"><span class="block-info">${label}</span>${control}</label>`;
-/** @type {(choices: [string, any][], value: any) => any} */
+/** @param {[string, string][]} choices @param {string} value */
 const optionsOf = (choices, value) =>
   choices.map(
     ([words, one]) => html`<option value=${one} selected=${one === value}>${words}</option>`,
   );
 
-/** @type {Record<string, (props: Record<string, any>, id: number) => any>} */
+/** @type {Record<string, (props: PlainValues, id: number) => ComponentChild>} */
 const CONTROLS = {
   textbox: ({ label, value, lines }, id) => {
     const press = (/** @type {KeyboardEvent} */ event) => {
@@ -94,7 +96,7 @@ const CONTROLS = {
   radio: ({ label, choices, value }, id) =>
     html`<fieldset><legend class="block-info">${label}</legend><div class="wrap">${choices.map(
       (
-        /** @type {[string, any]} */ [words, one],
+        /** @type {[string, string]} */ [words, one],
       ) => html`<label class=${one === value ? "selected" : ""}>
         <input type="radio" name=${`radio-${id}`} value=${one} checked=${one === value} onChange=${() => enter(id, one)} /><span>${words}</span></label>`,
     )}</div></fieldset>`,
@@ -107,11 +109,11 @@ const CONTROLS = {
   markdown: ({ value }) => html`<div class="prose" dangerouslySetInnerHTML=${{ __html: value }} />`,
 };
 
-/** @type {(props: Described) => any} */
+/** @param {Described} props */
 const Control = ({ type, id, name, classes = "" }) =>
   html`<div class=${`block ${classes}`} id=${name}>${CONTROLS[type](propsOf(id), id)}</div>`;
 
-/** @type {(props: Described) => any} */
+/** @param {Described} props */
 const Button = ({ id, name }) => {
   const { value, variant, size, interactive } = propsOf(id);
   const isOff = interactive === false;
@@ -120,9 +122,10 @@ const Button = ({ id, name }) => {
 };
 
 // What a script of the page draws; see web/part.js.
-/** @type {(props: Described) => any} */
+/** @param {Described} props */
 const Scripted = ({ id, name, script }) => {
-  const box = useRef(/** @type {any} */ (null));
+  /** @type {{ current: HTMLElement }} */
+  const box = useRef(null);
   const mount = async () => {
     const { modules } = await import(script?.bundle ?? "page");
     const trigger = (/** @type {string} */ event) => fire(id, event);
@@ -144,10 +147,10 @@ const Scripted = ({ id, name, script }) => {
 
 // ---- what holds others ----
 
-/** @type {(props: { children: Described[] }) => any} */
+/** @type {(props: { children: Described[] }) => ComponentChild} */
 const Parts = ({ children }) => children.map((one) => html`<${Part} key=${one.id} of=${one} />`);
 
-/** @type {(props: Described) => any} */
+/** @param {Described} props */
 const Accordion = ({ name, id, children }) => {
   const [isOpen, setOpen] = useState(false);
   return html`<div class="block accordion" id=${name}>
@@ -156,7 +159,7 @@ const Accordion = ({ name, id, children }) => {
   </div>`;
 };
 
-/** @type {(props: Described) => any} */
+/** @param {Described} props */
 const Tabs = ({ children }) => {
   const [open, setOpen] = useState(children[0]);
   const opened = useRef(new Set());
@@ -186,9 +189,9 @@ const Tabs = ({ children }) => {
   </div>`;
 };
 
-/** @type {Record<string, any>} */
+/** @type {Record<string, FunctionComponent<any>>} */
 const GROUPS = { tabs: Tabs, accordion: Accordion, button: Button, html: Scripted };
-/** @type {(props: { of: Described }) => any} */
+/** @type {(props: { of: Described }) => ComponentChild} */
 const Part = ({ of }) => {
   const { type, name, classes = "", children } = of;
   if (type in GROUPS) return html`<${GROUPS[type]} ...${of} />`;
@@ -204,7 +207,7 @@ const keep = (one) => {
 };
 const MAIN = ["main", "fillable", "column", "gap"].join(" "); // Gradio's names
 // The whole layout as an element.
-/** @type {(layout: Described[], happens: Event[]) => any} */
+/** @param {Described[]} layout @param {Event[]} happens */
 export const pageOf = (layout, happens) => {
   events = happens;
   layout.forEach(keep);

@@ -6,7 +6,7 @@ import { boundOf, labelsAt, readings, rowsOf, switchedOff, weightsRead } from ".
 
 /**
  * @typedef {import("../item.js").Item} Item
- * @typedef {Record<string, any>} Data
+ * @typedef {import("../../web/types").PlainValues} Data
  * @typedef {[number | null, number | null, string]} Pair places in A and B, and how they are aligned
  * @typedef {{ a: number, b: number, same: boolean }} Shared
  */

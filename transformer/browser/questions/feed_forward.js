@@ -9,7 +9,7 @@ import { likeliestOf, placeOf } from "./places.js";
 /**
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("../text.js").Text} Text
- * @typedef {Record<string, any>} Data
+ * @typedef {import("../../web/types").PlainValues} Data
  */
 
 const [N_NEURONS, N_WITHOUT, N_WRITTEN, MAX_SKIPPED] = [5, 5, 3, 100];

@@ -8,7 +8,7 @@ import { largest, softmax } from "../sampling.js";
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("../text.js").Text} Text
  * @typedef {import("../types.d.ts").Intervention} Intervention
- * @typedef {Record<string, any>} Data
+ * @typedef {import("../../web/types").PlainValues} Data
  * @typedef {{ stack: string, kind: string, layer: number }} Site
  */
 

@@ -1,5 +1,6 @@
 // What this room reads and writes: pictures of the page, and the content of saved pages (views/export/html.py, recorded.py,
 // notebook.py; packing.py and pack.js for its arrays).
+import type { Item } from "../../browser/item.js";
 import type { Atlas } from "../../web/head_grid.js";
 import type { Batch, Run, StoredArray } from "../../web/types";
 
@@ -59,7 +60,7 @@ export interface SavedText extends NumbersOfRun {
   summary: string;
   steps: SavedStep[];
   answers: StoredAnswer[];
-  item?: object;
+  item?: Item;
   answersByKey?: Map<string, unknown>;
 }
 /** A run and its recorded numbers; see browser/recorded.js. */

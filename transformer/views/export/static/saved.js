@@ -23,7 +23,8 @@ import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
 import { contentOf, filled } from "./pack.js";
 
-/** @import { Choice } from "../../../web/types" */
+/** @import { Choice, PlainValues } from "../../../web/types" */
+/** @import { Item } from "../../../browser/item.js" */
 /** @import { Described, Event as LayoutEvent } from "../../../browser/page/layout.js" */
 /** @import { Question, SavedBatch, SavedNumbers, SavedStep, SavedText, StepCandidate } from "../types" */
 
@@ -46,7 +47,7 @@ const keyOf = (name, data) =>
       .filter(([key, value]) => !["run", "batch"].includes(key) && (value ?? null) !== null)
       .sort(),
   ]);
-/** @type {(text: SavedText) => object} */
+/** @type {(text: SavedText) => Item} */
 const itemOf = (text) => (text.item ??= recordedItem(text, numbers.frames));
 /** @type {(text: SavedText | SavedBatch) => Map<string, unknown>} */
 const storedOf = (text) =>
@@ -54,7 +55,7 @@ const storedOf = (text) =>
     text.answers.map(([name, data, answer]) => [keyOf(name, data), answer]),
   ));
 
-/** @type {Record<string, (item: any, data: any, rows: any[]) => any>} */
+/** @type {Record<string, (item: Item, data: PlainValues, rows: Item[]) => object>} */
 const computed = {
   ...{ ...attention, ...metrics, ...masks, ...positions, ...shift },
   // Recorded weights to compare with would be worked out from the same numbers.
