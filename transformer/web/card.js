@@ -50,14 +50,15 @@ const LEAFING = { ArrowRight: 1, ArrowLeft: -1 };
 /** @type {(name: string) => State} */
 export const useAnswers = (name) => {
   const [all, setAll] = useState(/** @type {ByCard} */ ({}));
-  const of = (/** @type {ByCard} */ known) => known[name] ?? NOTHING;
+  const of = (/** @type {ByCard} */ answers) => answers[name] ?? NOTHING;
   /** @type {Answering["set"]} */
-  const set = (change) => setAll((known) => ({ ...known, [name]: { ...of(known), ...change } }));
+  const set = (change) =>
+    setAll((answers) => ({ ...answers, [name]: { ...of(answers), ...change } }));
   /** @type {Answering["tell"]} */
   const tell = (right, says) =>
-    setAll((known) => {
-      const solved = of(known).solved || right === true;
-      return { ...known, [name]: { ...of(known), right, says, solved } };
+    setAll((answers) => {
+      const solved = of(answers).solved || right === true;
+      return { ...answers, [name]: { ...of(answers), right, says, solved } };
     });
   /** @type {Answering["give"]} */
   const give = ({ number, option }) =>

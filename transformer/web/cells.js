@@ -90,8 +90,8 @@ const movedCell = (key, { row, column }, last) => {
 export const useButtonKeys = (last, walked) => {
   const buttons = useRef(/** @type {Record<string, HTMLElement | null>} */ ({}));
   return (row, column) => ({
-    ref: (/** @type {HTMLElement | null} */ made) =>
-      void (buttons.current[`${row} ${column}`] = made),
+    ref: (/** @type {HTMLElement | null} */ element) =>
+      void (buttons.current[`${row} ${column}`] = element),
     onKeyDown: (/** @type {import("./types").KeyIn} */ event) => {
       const to = movedCell(event.key, { row, column }, last);
       if (!to) return;

@@ -49,7 +49,7 @@ export const staying = () => {
 };
 
 // Checks of links, by view.
-/** @type {Map<string, (given: string[]) => string | null>} */
+/** @type {Map<string, (names: string[]) => string | null>} */
 const checks = new Map();
 
 /** @type {(field: string) => void} */
@@ -69,12 +69,12 @@ const applyField = (field, text) => {
   }
 };
 // Set these fields; returns the problems.
-/** @type {(given: Fields) => string[]} */
-export const setFields = (given) =>
+/** @type {(texts: Fields) => string[]} */
+export const setFields = (texts) =>
   together(() => {
-    const known = Object.keys(everyField).filter((field) => field in given);
-    const wrong = known.map((field) => applyField(field, given[field]));
-    const checked = [...checks.values()].map((check) => check(known));
+    const names = Object.keys(everyField).filter((field) => field in texts);
+    const wrong = names.map((field) => applyField(field, texts[field]));
+    const checked = [...checks.values()].map((check) => check(names));
     return [...wrong, ...checked].filter((one) => one !== null);
   });
 // Reset a view's fields to their initial values.
@@ -82,10 +82,10 @@ export const setFields = (given) =>
 export const resetFields = (view) =>
   together(() => Object.keys(fieldsOf(view)).forEach(resetField));
 // Set these fields, and all others to their initial values.
-/** @type {(given: Fields) => string[]} */
-export const showFields = (given) => {
+/** @type {(texts: Fields) => string[]} */
+export const showFields = (texts) => {
   const starts = Object.keys(everyField).map((field) => [field, startOf(field)]);
-  return setFields({ ...Object.fromEntries(starts), ...given });
+  return setFields({ ...Object.fromEntries(starts), ...texts });
 };
 
 // follow() is called after a link has set fields of a view, also one opened before the view was on the page, and
@@ -93,8 +93,8 @@ export const showFields = (given) => {
 /** @type {(view: string, follow: () => void) => void} */
 export const followLinks = (view, follow) => {
   const own = fieldsOf(view);
-  const check = (/** @type {string[]} */ given) => {
-    const wanted = given.filter((field) => field in own);
+  const check = (/** @type {string[]} */ names) => {
+    const wanted = names.filter((field) => field in own);
     try {
       if (wanted.length) follow();
       return null;

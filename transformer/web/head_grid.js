@@ -125,7 +125,7 @@ const Head = ({
   keys,
 }) => {
   const [nLayers, nHeads] = atlas.shape;
-  const known = knownName(capital(headName({ layer, head })), isAblated);
+  const label = knownName(capital(headName({ layer, head })), isAblated);
   /** @type {(place: number, count: number) => string} */
   const at = (place, count) => `${(100 * place) / Math.max(1, count - 1)}%`;
   const backgroundPosition = `${at(head, nHeads)} ${at(layer, nLayers)}`;
@@ -134,8 +134,8 @@ const Head = ({
       ? html`<span class="small" style=${{ backgroundPosition }} />`
       : html`<${SmallHead} class="small" atlas=${atlas} place=${layer * nHeads + head} />`;
   const look = ["head", isAblated && "ablated", sign && "signed", apart].filter(Boolean).join(" ");
-  return html`<button type="button" class=${look} aria-label=${known} aria-pressed=${String(isChosen)}
-    title=${sign ? say("{title}: {part}", { title: known, part: sign.label }) : known} tabindex=${isStop ? 0 : -1}
+  return html`<button type="button" class=${look} aria-label=${label} aria-pressed=${String(isChosen)}
+    title=${sign ? say("{title}: {part}", { title: label, part: sign.label }) : label} tabindex=${isStop ? 0 : -1}
     onPointerDown=${press && (() => press(layer, head))} onClick=${() => choose(layer, head)} ...${keys}
   >${picture}${sign && html`<span class="sign" aria-hidden="true">${sign.sign}</span>`}</button>`;
 };

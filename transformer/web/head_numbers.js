@@ -94,14 +94,14 @@ const cellsOfVectors = (queries, keys, allowed, nQueries) => {
   const wide = new Float64Array(Math.ceil(nKeys / AT_ONCE) * AT_ONCE * size);
   wide.set(keys);
   const ends = endsOf(allowed, nQueries, nKeys);
-  const found = new Float32Array(nQueries * nKeys);
+  const products = new Float32Array(nQueries * nKeys);
   const row = new Float64Array(wide.length / size);
   /** @type {(first: (at: number) => number, end: (at: number) => number) => void} */
   const fill = (first, end) => {
     for (let at = 0; at < nQueries; at += 1) {
       multiply(asked.subarray(at * size, (at + 1) * size), wide, first(at), end(at), row);
       const part = row.subarray(first(at), Math.min(nKeys, end(at)));
-      found.set(part, at * nKeys + first(at));
+      products.set(part, at * nKeys + first(at));
     }
   };
   fill(
@@ -118,9 +118,9 @@ const cellsOfVectors = (queries, keys, allowed, nQueries) => {
         );
       }
       whole = true;
-      return found;
+      return products;
     },
-    weights: weightsOf(found, allowed, nQueries),
+    weights: weightsOf(products, allowed, nQueries),
     allowed,
   };
 };

@@ -65,8 +65,8 @@ export const paintWords = (canvas, words, width) => {
 export const recoloured = (value, table, isColour = false) => {
   if (typeof value === "string") {
     const start = value.slice(0, value.lastIndexOf(",") + 1);
-    const found = () => table[value] ?? (table[start] ?? start) + value.slice(start.length);
-    return isColour ? found() : value;
+    const darkColour = () => table[value] ?? (table[start] ?? start) + value.slice(start.length);
+    return isColour ? darkColour() : value;
   }
   if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
   if (Array.isArray(value)) return value.map((one) => recoloured(one, table, isColour));

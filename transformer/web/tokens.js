@@ -196,7 +196,7 @@ const Tokens = ({
       "--effect": effectAt(index) ? Math.abs(effectAt(index)).toFixed(3) : null,
     };
     const button = html`<button type="button" class=${["token", ...look].join(" ")} style=${shade}
-      ref=${(/** @type {HTMLElement | null} */ made) => void (buttons.current[index] = made)} key=${index} data-index=${index}
+      ref=${(/** @type {HTMLElement | null} */ element) => void (buttons.current[index] = element)} key=${index} data-index=${index}
       data-votes=${page.votes.stack === stack ? page.votes.tokens[index] : undefined}
       tabindex=${index === Math.max(0, chosen) ? 0 : -1} aria-pressed=${index === chosen}
       title=${looks.special && !looks.gap ? label : undefined}

@@ -50,14 +50,14 @@ import {
 // ---- what the clearest head does, and the meaning of each sign in the grid ----
 
 // The finding as a sentence; its link chooses the head and the token where it is clearest.
-/** @param {KindAsked} of @param {import("./types").HeadFinding} found */
-const sentence = ({ stack, kind }, found) => {
-  const { clear, does, title, number, value, even, n_rows: rows, weight } = found;
+/** @param {KindAsked} of @param {import("./types").HeadFinding} finding */
+const sentence = ({ stack, kind }, finding) => {
+  const { clear, does, title, number, value, even, n_rows: rows, weight } = finding;
   const choose = () => {
-    setHead({ stack, kind, layer: found.layer, head: found.head });
-    setQuery({ stack, index: found.query + tracedFrom(stack) });
+    setHead({ stack, kind, layer: finding.layer, head: finding.head });
+    setQuery({ stack, index: finding.query + tracedFrom(stack) });
   };
-  const name = headName(found);
+  const name = headName(finding);
   const pick = html`<button type="button" class="pick" onClick=${choose}
     aria-label=${say("Show {head}", { head: name })}>${clear ? capital(name) : name}</button>`;
   const values = {
@@ -66,8 +66,8 @@ const sentence = ({ stack, kind }, found) => {
     times: numeral((value / even).toFixed(value / even < 10 ? 1 : 0)),
     value: numeral(value.toFixed(2)),
     weight: numeral(weight.toFixed(2)),
-    query: html`<${Token} label=${found.query_label} />`,
-    key: html`<${Token} label=${found.key_label} />`,
+    query: html`<${Token} label=${finding.query_label} />`,
+    key: html`<${Token} label=${finding.key_label} />`,
   };
   return [
     clear

@@ -207,9 +207,9 @@ const withKey = ({ row, column }, numbers) => {
 export const CellNumbers = ({ cell, shown, keys, more = "" }) => {
   const { numbers } = shown;
   const at = numbers && cell.chosen();
-  const found = at ? facts(withKey(at, numbers), numbers) : {};
+  const values = at ? facts(withKey(at, numbers), numbers) : {};
   const fact = (/** @type {[string, string]} */ [name, title]) =>
-    html`<div><dt>${title}</dt><dd data-field=${name}>${found[name] ?? "–"}</dd></div>`;
+    html`<div><dt>${title}</dt><dd data-field=${name}>${values[name] ?? "–"}</dd></div>`;
   return html`<div class="numbers-side">
     <dl class=${at ? "readout" : "readout unchosen"} aria-live="off">${Object.entries(NAMES).map(fact)}</dl>
     <p class="shared-keys hint">${more}</p>

@@ -89,13 +89,13 @@ const HeadRow = ({ measured, metrics, by, of: { stack, kind } }) => {
     label === say("reads one token")
       ? sayWith("{title}: {part}", { title: label, part: key })
       : label;
-  const told = isAblated({ stack, kind, layer, head }) ? say("switched off") : does;
+  const words = isAblated({ stack, kind, layer, head }) ? say("switched off") : does;
   return html`<tr class=${chosen ? "chosen" : ""} data-layer=${layer} data-head=${head}
     onClick=${choose}>
     <th scope="row"><button type="button" class="pick" aria-pressed=${String(chosen)}
       aria-label=${say("Show {head}", { head: headName(measured) })}>${headName(measured)}</button></th>
     ${cells(metrics, by, ({ name }) => measured.values[name])}
-    <td class="label">${told}</td>
+    <td class="label">${words}</td>
   </tr>`;
 };
 
@@ -115,8 +115,8 @@ const sorted = (heads, by) => {
   return [...has.sort((a, b) => sign * compare(value(a), value(b))), ...lacks];
 };
 
-/** @param {{ found: Metrics, of: KindAsked, by: string }} props */
-const Table = ({ found: { metrics, heads, even }, of, by }) => {
+/** @param {{ answer: Metrics, of: KindAsked, by: string }} props */
+const Table = ({ answer: { metrics, heads, even }, of, by }) => {
   const [all, showAll] = useState(false);
   const shown = sorted(heads, by).slice(0, all ? heads.length : FIRST_ROWS);
   return html`<div class="wide ranking-wide" tabindex="0" role="region"
@@ -139,7 +139,7 @@ const Table = ({ found: { metrics, heads, even }, of, by }) => {
 
 // ---- words ----
 
-/** @type {(found: Metrics, kind: string) => string} */
+/** @type {(answer: Metrics, kind: string) => string} */
 const introduction = ({ heads, n_rows: rows, n_left_out: out, n_repeats: repeats }, kind) =>
   [
     say("Heads: {count}; with a label: {labelled}; rows of this text: {rows}.", {
@@ -169,8 +169,8 @@ const introduction = ({ heads, n_rows: rows, n_left_out: out, n_repeats: repeats
     .join(" ");
 
 // The definitions of the metrics, and their baselines.
-/** @param {{ found: Metrics }} props */
-const Definitions = ({ found: { metrics, rule, n_shuffles: times } }) => {
+/** @param {{ answer: Metrics }} props */
+const Definitions = ({ answer: { metrics, rule, n_shuffles: times } }) => {
   const terms = [
     ...metrics.map((metric) => [titleOf(metric), `${metric.definition}.`]),
     [
@@ -198,8 +198,8 @@ const Definitions = ({ found: { metrics, rule, n_shuffles: times } }) => {
 
 /** @type {(data: KindAsked & { metric: string }) => Promise<import("./types").MetricMap>} */
 const metricMap = (data) => askOnce("metric_map", data);
-/** @param {{ part: import("../../web/part.js").Part, of: KindAsked, found: Metrics, by: string }} props */
-const MetricMap = ({ part, of, found: { metrics }, by }) => {
+/** @param {{ part: import("../../web/part.js").Part, of: KindAsked, answer: Metrics, by: string }} props */
+const MetricMap = ({ part, of, answer: { metrics }, by }) => {
   const metric = (metrics.find(({ name }) => name === by) ?? metrics[0]).name;
   const { answer, asked } = useAnswer(part, metricMap, { ...of, metric });
   const shown = metrics.find(({ name }) => name === asked?.metric);
@@ -221,10 +221,10 @@ const Ranking = () => {
       metrics &&
       of &&
       html`<p class="ranking-intro">${introduction(metrics, of.kind)}</p>
-        <${Table} found=${metrics} of=${of} by=${by} />
+        <${Table} answer=${metrics} of=${of} by=${by} />
         <div class="ranking-words">
-          <${Definitions} found=${metrics} />
-          <${MetricMap} part=${part} of=${of} found=${metrics} by=${by} />
+          <${Definitions} answer=${metrics} />
+          <${MetricMap} part=${part} of=${of} answer=${metrics} by=${by} />
         </div>`
     }
   </div>`;

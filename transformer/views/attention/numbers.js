@@ -167,6 +167,6 @@ export const useReaders = (part) => {
     kind,
     key: key.index,
   };
-  const found = useAnswer(part, (data) => askOnce("readers", data), wanted);
-  return wanted && JSON.stringify(found.asked) === JSON.stringify(wanted) ? found.answer : null;
+  const readers = useAnswer(part, (data) => askOnce("readers", data), wanted);
+  return wanted && JSON.stringify(readers.asked) === JSON.stringify(wanted) ? readers.answer : null;
 };

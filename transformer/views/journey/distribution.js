@@ -10,13 +10,13 @@ import { controls, page } from "../../web/store.js";
 // highest: of the logits that are kept.
 /** @type {(logits: Logits, temperature: number, highest: number, isKept: (logit: number, id: number) => boolean) => Float64Array} */
 const softmax = (logits, temperature, highest, isKept) => {
-  const found = new Float64Array(logits.length);
+  const shares = new Float64Array(logits.length);
   let sum = 0;
   for (let id = 0; id < logits.length; id += 1) {
-    if (isKept(logits[id], id)) sum += found[id] = Math.exp((logits[id] - highest) / temperature);
+    if (isKept(logits[id], id)) sum += shares[id] = Math.exp((logits[id] - highest) / temperature);
   }
-  for (let id = 0; id < logits.length; id += 1) found[id] /= sum;
-  return found;
+  for (let id = 0; id < logits.length; id += 1) shares[id] /= sum;
+  return shares;
 };
 /** @type {(logits: Logits) => Float64Array} */
 export const probabilitiesOf = (logits) => {

@@ -188,17 +188,17 @@ export const bandsOf = (at, answer) => {
 /** @type {(lens: {label: string, probability: number}[], pitch: number) => LensSegment[]} */
 export const segmentsOf = (lens, pitch) => {
   /** @type {Omit<LensSegment, "isFinal" | "isSmall">[]} */
-  const found = [];
+  const segments = [];
   lens.slice(1).forEach(({ label, probability }, layer) => {
-    const before = found[found.length - 1];
+    const before = segments[segments.length - 1];
     if (pitch < WORD_PX && before?.label === label)
       Object.assign(before, { probability, last: layer });
-    else found.push({ label, probability, first: layer, last: layer });
+    else segments.push({ label, probability, first: layer, last: layer });
   });
   const wide = (/** @type {{ first: number, last: number }} */ { first, last }) =>
     (last - first + 1) * pitch;
-  const final = found.at(-1);
-  return found
+  const final = segments.at(-1);
+  return segments
     .filter((one) => one === final || wide(one) >= LEAST_WORD_PX)
     .map((one) => ({ ...one, isFinal: one === final, isSmall: wide(one) < WORD_PX }));
 };

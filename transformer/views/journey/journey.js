@@ -49,8 +49,8 @@ import { Questions } from "./questions.js";
 
 // ---- who reads what ----
 
-/** @param {{ found: ReadersAnswer }} props */
-const Readers = ({ found }) => {
+/** @param {{ readers: ReadersAnswer }} props */
+const Readers = ({ readers }) => {
   /** @param {import("../../web/types").Query | null} token */
   const named = (token) =>
     token && html`<strong><${Token} label=${labelsOf(token.stack)[token.index]} /></strong>`;
@@ -63,7 +63,7 @@ const Readers = ({ found }) => {
   </li>`;
   return html`<section class="readers" aria-live="polite">
     <h3>${sayWith("Which heads read {to} at {from}?", { from, to })}</h3>
-    <ol>${found.ranked.slice(0, 5).map(row)}</ol>
+    <ol>${readers.ranked.slice(0, 5).map(row)}</ol>
     <p class="hint">${say("Their weights light up in the picture.")}${" "}
       <button type="button" class="to-tab" onClick=${() => shell.openTab("what-if")}>${say("What if one is switched off?")}</button></p>
   </section>`;
@@ -97,7 +97,7 @@ const heightLeft = (element, isAlone) => {
 
 // The picture's data: the answer, or for a translator's encoder its own stream, which adds nothing to a word.
 /** @type {(answer: JourneyAnswer, stack: string) => import("./types").PictureAnswer} */
-const toldOf = (answer, stack) =>
+const pictureOf = (answer, stack) =>
   stack === page.run.stack
     ? answer
     : { ...answer, lens: [], ...answer.encoder, heads: null, feed_forward: null };
@@ -170,8 +170,8 @@ const LARGE_HEAD = ["views/journey/large_head.js", "LargeHead"];
 const WAITING = html`<section class="head-card word-card" aria-busy="true" />`;
 
 // The card of the chosen head or feed-forward, or of the words; what goes with it, and where to go on.
-/** @param {{ part: Part, current: JourneyAnswer | null, at: ShownHead, numbers: import("../../web/head_numbers.js").HeadNumbers | null, row: number | null, found: ReadersAnswer | null, large: import("preact").ComponentChild }} props */
-const HeadSide = ({ part, current, at, numbers, row, found, large }) => {
+/** @param {{ part: Part, current: JourneyAnswer | null, at: ShownHead, numbers: import("../../web/head_numbers.js").HeadNumbers | null, row: number | null, readers: ReadersAnswer | null, large: import("preact").ComponentChild }} props */
+const HeadSide = ({ part, current, at, numbers, row, readers, large }) => {
   useMetrics(part);
   const label = headLabel(at);
   const later = page.forward ? FORWARD_CARD : shared.asksWords ? WORD_CARD : null;
@@ -184,7 +184,7 @@ const HeadSide = ({ part, current, at, numbers, row, found, large }) => {
       answer=${current} />`
     }
     ${label && !later && shared.showsPassages && html`<${Later} of=${PASSAGES} part=${part} at=${at} />`}
-    ${found && html`<${Readers} found=${found} />`}
+    ${readers && html`<${Readers} readers=${readers} />`}
     ${large}
     <${Questions} />
   </div>`;
@@ -194,7 +194,7 @@ const HeadSide = ({ part, current, at, numbers, row, found, large }) => {
 const Body = ({ part, answer, asked, current, shown, cell }) => {
   const at = /** @type {ShownHead} */ (headShown());
   const { run } = page;
-  const found = useReaders(part);
+  const readers = useReaders(part);
   const isWide = part.width >= WIDE_PX;
   const height = useMemo(
     () => heightLeft(part.element.current, !isWide),
@@ -202,12 +202,12 @@ const Body = ({ part, answer, asked, current, shown, cell }) => {
   );
   const isCurrent = asked?.run === run.run;
   const view = useMemo(() => {
-    const told = toldOf(answer, at.stack);
+    const picture = pictureOf(answer, at.stack);
     const kinds = run.kinds.filter(({ stack }) => stack === at.stack);
     const isOwn = at.stack === run.stack;
     return {
       ...{
-        answer: told,
+        answer: picture,
         kinds,
         many: run.n_heads * at.n_layers * kinds.length > MAX_PICTURED_HEADS,
       },
@@ -225,11 +225,11 @@ const Body = ({ part, answer, asked, current, shown, cell }) => {
         shared.preview = null;
         page.forward = forward;
       },
-      lit: found && found.heads,
-      most: Math.max(0, ...partsOf(told, run.n_heads).map(({ amount }) => Math.abs(amount))),
+      lit: readers && readers.heads,
+      most: Math.max(0, ...partsOf(picture, run.n_heads).map(({ amount }) => Math.abs(amount))),
       height,
     };
-  }, [run, at.stack, answer, found, height, isCurrent]);
+  }, [run, at.stack, answer, readers, height, isCurrent]);
   useAtlases(part, view.kinds);
   const width = isWide ? Math.round(PICTURE_SHARE * part.width) : part.width;
   const columns = { gridTemplateColumns: isWide ? `${width}px minmax(0, 1fr)` : "minmax(0, 1fr)" };
@@ -243,7 +243,7 @@ const Body = ({ part, answer, asked, current, shown, cell }) => {
   // The large head is in the picture's place where there is room for two columns: in sight.
   return html`<div class="journey-body" style=${columns}>
     ${isWide && large ? large : html`<${Side} view=${view} at=${at} width=${width} />`}
-    <${HeadSide} part=${part} current=${current} at=${at} numbers=${numbers} row=${row} found=${found} large=${!isWide && large} />
+    <${HeadSide} part=${part} current=${current} at=${at} numbers=${numbers} row=${row} readers=${readers} large=${!isWide && large} />
   </div>`;
 };
 

@@ -84,9 +84,9 @@ export const useJourney = (part) => {
   const isChosen = page.run && chosenRow(page.run.stack) !== null;
   const position = isChosen && { position: page.query.index }; // else the server's default
   const wanted = predicts() && !shared.isChoosing && { run: page.run.run, ...position };
-  const found = useAnswer(part, (data) => askOnce("journey", data), wanted);
-  if (found.asked && found.asked.run === page.run?.run) model.current = page.run.model;
-  return model.current === page.run?.model ? found : { answer: null, asked: null, current: null };
+  const state = useAnswer(part, (data) => askOnce("journey", data), wanted);
+  if (state.asked && state.asked.run === page.run?.run) model.current = page.run.model;
+  return model.current === page.run?.model ? state : { answer: null, asked: null, current: null };
 };
 
 // ---- without a head ----
@@ -188,9 +188,9 @@ const Bar = ({ token, answer, own, drawn, without, step, isCurrent }) => {
   const other = without && inWords(without.own, without.drawn);
   const canBranch = step >= 0 && generates() && !isNext;
   const probability = [network, other].filter(Boolean).join(" / ");
-  const told = tokenInWords(word, probability, { isNext, canBranch });
+  const title = tokenInWords(word, probability, { isNext, canBranch });
   const wide = (/** @type {number} */ share) => ({ width: `${(100 * share).toFixed(2)}%` });
-  return html`<li><button type="button" class="next-word" aria-label=${told} title=${told} data-id=${id}
+  return html`<li><button type="button" class="next-word" aria-label=${title} title=${title} data-id=${id}
     disabled=${!canBranch} onClick=${() => isCurrent && branchAt(step, id)}>
     <${Token} label=${word} /><span class="bars">
       <i class="drawn" style=${wide(drawn)} />
@@ -207,8 +207,8 @@ const useTyped = (part) => {
   const isTyped = page.typing && page.run?.model === model && page.run.text !== text;
   const isWanted = isTyped && predicts() && page.inBrowser.includes(model);
   const wanted = isWanted && { model, text, interventions: interventions() };
-  const found = useAnswer(part, (data) => ask("typed", data).catch(() => null), wanted);
-  const { answer, asked } = found;
+  const state = useAnswer(part, (data) => ask("typed", data).catch(() => null), wanted);
+  const { answer, asked } = state;
   return wanted && answer && asked && asked.model === model ? { answer, asked } : null;
 };
 

@@ -114,19 +114,19 @@ const Texts = ({ texts, shown, isDecoder }) => {
 export const WordCard = ({ part, answer }) => {
   const { run } = page.run;
   const about = answer && { run, position: answer.position, target: answer.target };
-  const found = useAnswer(part, (data) => askOnce("word_effects", data), about).current;
-  const entries = useMemo(() => (found ? entriesOf(found) : []), [found]);
+  const result = useAnswer(part, (data) => askOnce("word_effects", data), about).current;
+  const entries = useMemo(() => (result ? entriesOf(result) : []), [result]);
   const [pressed, press] = useState(/** @type {Entry | null} */ (null));
   const entryAt = (/** @type {number} */ place) =>
     entries.find(({ places }) => places.includes(place)) ?? null;
   const { pointed } = page;
-  const isOver = Boolean(pointed && found && pointed.stack === found.stack);
+  const isOver = Boolean(pointed && result && pointed.stack === result.stack);
   const hovered = isOver ? entryAt(pointed?.index ?? -1) : null;
   const chosen = pressed && entries.includes(pressed) ? pressed : entries[0];
   const shown = hovered ?? chosen;
   const texts = useTexts(part, answer?.position ?? 0, shown?.places);
   useLayoutEffect(() => {
-    const { stack = "", target } = found ?? {};
+    const { stack = "", target } = result ?? {};
     const before = target?.probability ?? 0;
     const most = Math.max(
       FULL_CHANGE,
@@ -137,9 +137,9 @@ export const WordCard = ({ part, answer }) => {
     for (const { places, probability } of entries)
       for (const at of places) shares[at] = (before - probability) / most;
     const choose = (/** @type {number} */ place) => press(entryAt(place));
-    effects.value = found && { ...{ run, stack, shares, choose }, left: shown?.places ?? [] };
-    shared.word = found && shown ? { places: shown.places, word: shown.word } : null;
-  }, [found, shown]);
+    effects.value = result && { ...{ run, stack, shares, choose }, left: shown?.places ?? [] };
+    shared.word = result && shown ? { places: shown.places, word: shown.word } : null;
+  }, [result, shown]);
   useLayoutEffect(
     () => () => {
       effects.value = null;
@@ -149,17 +149,17 @@ export const WordCard = ({ part, answer }) => {
   );
   const word = answer ? wordOf(answer.target_label, answer.position) : "";
   const rows = entries.slice(0, MAX_ROWS);
-  return html`<section class="head-card word-card" aria-live="polite" aria-busy=${!found}>
+  return html`<section class="head-card word-card" aria-live="polite" aria-busy=${!result}>
     <h3><span class="card-line">${answer ? sayWith("Which words mattered to {word}?", { word: html`<${Token} label=${word} />` }) : "…"}</span></h3>
     ${
-      found &&
-      html`<p>${Finding({ entries, target: found.target, word })}</p>
+      result &&
+      html`<p>${Finding({ entries, target: result.target, word })}</p>
         <ol class="word-rows">${rows.map(
           (entry) =>
-            html`<${Row} entry=${entry} target=${found.target} isShown=${entry === shown} choose=${() => press(entry)} />`,
+            html`<${Row} entry=${entry} target=${result.target} isShown=${entry === shown} choose=${() => press(entry)} />`,
         )}</ol>
         <p class="word-texts">${shown && html`<${Texts} texts=${texts} shown=${shown} isDecoder=${page.run.stack === "decoder"} />`}</p>
-        <p class="hint">${found.masked ? say("A mask token takes the place of each word in turn. Press a word of the text.") : say("Each word is left out in turn, and the text is read again. Press a word of the text.")}</p>`
+        <p class="hint">${result.masked ? say("A mask token takes the place of each word in turn. Press a word of the text.") : say("Each word is left out in turn, and the text is read again. Press a word of the text.")}</p>`
     }
   </section>`;
 };

@@ -104,10 +104,10 @@ export const Board = ({ part, shown, change }) => {
   const canvas = useRef(null);
   const cursor = useRef(/** @type {HTMLElement | null} */ (null));
   const [at, setAt] = useState(/** @type {BoardCell | null} */ (null)); // the cell of the pointer or the keys
-  const [told, tell] = useState(/** @type {BoardCell | null} */ (null)); // the cell that is read aloud
+  const [spoken, speak] = useState(/** @type {BoardCell | null} */ (null)); // the cell that is read aloud
   const { labels, words, lineEdit } = shown;
   const { queries, keys } = labels;
-  useEvent("run", () => [setAt, tell].forEach((set) => set(null)));
+  useEvent("run", () => [setAt, speak].forEach((set) => set(null)));
   const room = useMemo(() => ({ left: roomFor(queries), top: roomFor(keys) }), [labels]);
   const cell = cellPx(labels, room, part.width);
   useLayoutEffect(() => drawCells(canvas.current, cell, shown), [shown, cell, page.dark]);
@@ -116,11 +116,11 @@ export const Board = ({ part, shown, change }) => {
     if (!edited || !change) return;
     setAt(edited);
     change(edited);
-    tell(edited);
+    speak(edited);
   };
   const go = async (/** @type {BoardCell | null} */ to) => {
     setAt(to);
-    tell(to);
+    speak(to);
     cursor.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
   const walk = useCellKeys({
@@ -162,5 +162,5 @@ export const Board = ({ part, shown, change }) => {
     </div>
     <p class="board-cell" aria-live="off">${at && words(at)}</p>
     <p class="hint" id="mask-keys">${say("Keyboard: in the mask, arrow keys move from cell to cell and onto the labels, Home and End to the ends of a row; Enter or Space edits.")}</p>
-    <p class="unseen board-said" role="status" aria-live="polite">${told && words(told)}</p>`;
+    <p class="unseen board-said" role="status" aria-live="polite">${spoken && words(spoken)}</p>`;
 };

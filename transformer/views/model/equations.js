@@ -174,7 +174,7 @@ const Equations = () => {
     onKeyDown: (/** @type {KeyboardEvent} */ { key }) => key === "Escape" && light(""),
   };
 
-  const found = tensors.find((one) => one.part === lit);
+  const litTensor = tensors.find((one) => one.part === lit);
   const drawn = (/** @type {string} */ text) => formulaLine(text, of);
   const symbolOf = (/** @type {string} */ name) => {
     /** @type {Record<string, ComponentChild>} */
@@ -188,14 +188,14 @@ const Equations = () => {
   const { run, site, head: shown } = asked ?? {};
   const facts = { run, site, head: shown, query, topic };
   const topics = Object.entries(fieldsOf("equations").equation.options);
-  return html`<section class="equations" data-lit=${found?.part ?? ""} ...${listeners} ...${part.attributes(facts)}>
+  return html`<section class="equations" data-lit=${litTensor?.part ?? ""} ...${listeners} ...${part.attributes(facts)}>
     <${Switch} name="equation" class="equation-topics" title=${say("Formula")} value=${fields.equation}
       options=${topics.map(([name, title]) => [name, capital(say(title))])} set=${(/** @type {string} */ name) => (fields.equation = name)} />
     <p class="equation-says">${says.join(" ")}</p>
     <div hidden=${answer && !formula.length}>
       <p class="hint">${say("Point at a symbol, a piece of code or a tensor: the same thing lights up in the other two.")}</p>
       <p class="hint">${say("B texts, H heads, T tokens (Tq queries, Tk keys), D features of a head, C features of a token, d_ff of its feed-forward, V tokens of the vocabulary.")}</p>
-      <p class="equation-lit" role="status">${found && [found.name, found.shape].filter(Boolean).join(" · ")}</p>
+      <p class="equation-lit" role="status">${litTensor && [litTensor.name, litTensor.shape].filter(Boolean).join(" · ")}</p>
       <div key=${topic} class="equation-columns">
         ${column("formula", say("Formula"), formula.map(drawn))}
         ${column("code", say("Our code"), code.map(linesOf))}

@@ -53,13 +53,13 @@ const settingsOf = ({ facts }) =>
 // Running text: spaces as spaces.
 /** @type {(labels: string[]) => string} */
 const plain = (labels) => labels.join("").replaceAll("␣", " ");
-/** @type {(node: import("./types").Node) => { own: string, where: string, told: string }} */
+/** @type {(node: import("./types").Node) => { own: string, where: string, how: string }} */
 const wordsOf = ({ entry, leaves, parent }) => {
   const settings = settingsOf(entry);
   return {
     own: plain(entry.facts.labels.slice(leaves)),
     where: parent ? say("at {place}", { place: leaves }) : "",
-    told: parent && settingsOf(parent.entry) === settings ? "" : settings,
+    how: parent && settingsOf(parent.entry) === settings ? "" : settings,
   };
 };
 
@@ -80,13 +80,13 @@ const Compare = ({ entry, tabindex }) => {
 /** @param {{ node: import("./types").Node, isGone: boolean, tabindex: number, show: (node: import("./types").Node) => void }} props */
 const Line = ({ node, isGone, tabindex, show }) => {
   const { entry, leaves, parent } = node;
-  const { own, where, told } = wordsOf(node);
+  const { own, where, how } = wordsOf(node);
   const ends = parent && leaves < parent.entry.facts.ids.length;
   const none = () => html`<em>${ends ? say("ended here") : say("the same text")}</em>`;
   return html`<div class="branch-line" onClick=${() => show(node)}>
     <b>${entry.number}</b><small>${where && `${where} `}</small>
     <span class="branch-text"><bdi>${own}</bdi>${!own && none()}</span>
-    ${told && html`<small class="branch-how">${told}</small>`}
+    ${how && html`<small class="branch-how">${how}</small>`}
     ${
       isGone
         ? html`<small class="branch-how">${say("no longer kept by the server")}</small>`
@@ -138,11 +138,11 @@ const Tree = ({ entries, gone }) => {
   };
   /** @type {(node: import("./types").Node, level: number) => import("preact").ComponentChild} */
   const item = (node, level) => {
-    const { own, where, told } = wordsOf(node);
+    const { own, where, how } = wordsOf(node);
     const name = runOf(node);
     const isGone = gone.includes(name);
     const tabindex = name === stop ? 0 : -1;
-    const words = sayList([where, own || say("the same text"), told].filter(Boolean));
+    const words = sayList([where, own || say("the same text"), how].filter(Boolean));
     const below = node.children.map((child) => item(child, level + 1));
     return html`<li key=${name} class="branch" role="treeitem" data-run=${name} tabindex=${tabindex}
       aria-level=${level} aria-selected=${String(name === run)}

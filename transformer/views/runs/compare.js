@@ -275,9 +275,9 @@ const Compare = () => {
   const gone = useGone(part, run ? runs : null);
   const others = pastRuns.filter(({ facts }) => facts.run !== run).reverse();
   const kept = others.filter(({ facts }) => !gone.includes(facts.run));
-  const found = kept.find(({ facts }) => facts.run === compared.run) ?? usual(kept);
-  const other = found?.facts.run ?? "";
-  const two = found && { pair: { run, other }, a: page.run, b: found.facts };
+  const entry = kept.find(({ facts }) => facts.run === compared.run) ?? usual(kept);
+  const other = entry?.facts.run ?? "";
+  const two = entry && { pair: { run, other }, a: page.run, b: entry.facts };
   const body = two && [Texts, Outcomes, Difference].map((Part) => html`<${Part} ...${two} />`);
   return html`<section class="compare whatif" ...${part.attributes({})} data-run=${run}
     data-other=${other}>

@@ -34,7 +34,7 @@ const mostInWords = (most, label) => {
   const { before, after } = most;
   const does = headLabel(most);
   const head = capital(headWords(most));
-  const told = {
+  const values = {
     head: does ? say("{name} ({part})", { name: head, part: does }) : head,
     token: html`<${Token} label=${label} />`,
     before: percent(before),
@@ -42,7 +42,7 @@ const mostInWords = (most, label) => {
   };
   return sayWith(
     "{head} has the largest effect of all heads on this token: without it, “{token}” goes from {before} to {after}.",
-    told,
+    values,
   );
 };
 // The meaning of the map's colours.
