@@ -79,8 +79,8 @@ class Hook(Protocol):
     """A function that a forward pass calls at each point.
 
     A hook with a true attribute `fused` skips the points between v and attn_out: if all hooks do,
-    PyTorch's fused kernel computes them. One with an attribute `names` is called at the points of
-    these names alone.
+    PyTorch's fused kernel computes them. One with an attribute `point_names` is called at the
+    points of these names alone.
     """
 
     def __call__(self, point: Point, value: Any, **context: Any) -> Any:
@@ -144,7 +144,7 @@ class ForwardContext:
 
         where: (stack,), (stack, layer) or (stack, layer, kind).
         """
-        hooks = [hook for hook in self.hooks if name in getattr(hook, "names", POINTS)]
+        hooks = [hook for hook in self.hooks if name in getattr(hook, "point_names", POINTS)]
         if not hooks:
             return value
         point = Point(name, *where)

@@ -71,7 +71,7 @@ class Trace:
     each layer (before the final norm of a pre-norm stack).
     """
 
-    names: ClassVar = ("pattern", "resid_pre", "resid_post", "pos_embed")
+    point_names: ClassVar = ("pattern", "resid_pre", "resid_post", "pos_embed")
     records: MutableMapping[Site, AttentionRecord] = field(default_factory=dict)
     embed: dict[str, Tensor] = field(default_factory=dict)
     pos_embed: dict[str, Tensor] = field(default_factory=dict)

@@ -96,7 +96,7 @@ class CompactedRecords(CompactRecords):
     which of them the other hooks change. Raises ValueError beyond most_bytes.
     """
 
-    names: ClassVar = ("scores", "pattern")
+    point_names: ClassVar = ("scores", "pattern")
 
     def __init__(self, share: int = 1, *, exact: bool, most_bytes: float = math.inf) -> None:
         super().__init__({})
