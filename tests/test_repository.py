@@ -166,6 +166,25 @@ AT_ONCE = {
 }  # fmt: skip
 
 
+STATE = re.compile(r"^(?:export )?const (\w+) = (?:reactive|signal)\(", re.MULTILINE)
+
+
+def test_all_state_of_the_page_is_named_at_the_top_of_its_store():
+    """`reactive` and `signal` of a module, by name and file."""
+    scripts = [path for path in (ROOT / "transformer").rglob("*.js") if "vendor" not in path.parts]
+    store = (ROOT / "transformer" / "web" / "store.js").read_text(encoding="utf-8")
+    listed = set()
+    for line in re.findall(r"^// - .*", store.partition("export const page")[0], re.MULTILINE):
+        for names, file in re.findall(r"((?:\w+, )*\w+) \((\w+\.js|below)\)", line):
+            listed |= {(name, file) for name in names.split(", ")}
+    held = {
+        (name, "below" if path.name == "store.js" else path.name)
+        for path in scripts
+        for name in STATE.findall(path.read_text(encoding="utf-8"))
+    }
+    assert held - {("page", "below")} == listed
+
+
 def test_no_browser_test_asserts_on_a_page_that_is_being_drawn():
     """`expect` waits. `all()` is empty before anything is drawn: `kit.browser.every` is not."""
     wrong = []

@@ -33,9 +33,16 @@ export const reactive = (start) => {
   return state;
 };
 
-// The page's state. Its other parts are in modules of their subject: `fields` (fields.js, what a link holds), `compared`
-// (runs.js), `cardState` (card.js), `shared` (views/journey/next_words.js). run, batch, query and head are null until there
-// is one, so an earlier caller must check.
+// The page's state, by name; run, batch, query and head are null until there is one, so an earlier caller must check. The
+// state of one subject is with it:
+// - fields (fields.js): what a link holds, as Python declares it; controls (below): what Gradio's boxes and settings hold
+// - cardState (card.js): the tour's or the lesson's card; progress (guide.js): the steps that are solved
+// - compared (runs.js): the run next to the shown one; opened (part.js): the section that was opened last
+// - source (text.js): whose weights shade the text; effects (effects.js): what its words do
+// - shared (next_words.js), automatic (leading_head.js): the journey; hasTabs (questions.js): its questions
+// - looked (large.js): that the large picture is to be in sight
+// - isPlaced (first_look.js), isNarrow (main.js): the page's layout; loading (engine.js): the network that is coming
+// - row, language (saved.js): of a saved page
 export const page = reactive({
   // ---- what is shown ----
   run: /** @type {Run} */ (/** @type {unknown} */ (null)),
@@ -67,7 +74,7 @@ export const page = reactive({
   dark: false, // whether it is shown in dark colours
   projector: false, // larger type, for a projector
   tabWanted: "", // the tab that was last asked for, by its name in links
-  hasTabs: false, // whether the tabs are laid out
+  isLaidOut: false, // whether Gradio has laid out the tabs
   isLost: false, // whether the connection to the server is lost
   isMoving: false, // to another address, in the same visit
 });

@@ -120,9 +120,9 @@ effect(() => {
 // Gradio shows a tab: by itself as the page opens, later because a visitor opens it; see server/page.py.
 /** @type {(name: string) => void} */
 export const tabShown = (name) => {
-  if (page.hasTabs) fields.tab = name;
+  if (page.isLaidOut) fields.tab = name;
   else openTab(page.tabWanted);
-  page.hasTabs = true;
+  page.isLaidOut = true;
 };
 effect(() => void openTab(fields.tab));
 

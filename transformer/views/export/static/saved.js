@@ -212,9 +212,9 @@ shell.openTab = openTab;
 // A tab is shown: the first by itself, others because a reader opens them.
 /** @type {(name: string) => void} */
 const tabShown = (name) => {
-  if (page.hasTabs) fields.tab = name;
+  if (page.isLaidOut) fields.tab = name;
   else openTab(fields.tab);
-  page.hasTabs = true;
+  page.isLaidOut = true;
 };
 /** @type {(parts: Described[]) => LayoutEvent[]} */
 const eventsOf = (parts) =>
