@@ -45,6 +45,13 @@ CUT = """() => [...document.querySelectorAll("button, [role=tab], select, summar
 # The page clips what is wider: the document itself never is.
 WIDER = """Math.max(...["html", ".gradio-container"].map(name => {
     const box = document.querySelector(name); return box.scrollWidth - box.clientWidth; }))"""
+# Of lines between tokens: labels that stand out of their picture.
+LABELS_BEYOND = """() => { const { left, right } = document.querySelector(".lines .main-svg")
+        .getBoundingClientRect();
+    return [...document.querySelectorAll(".lines .main-svg text")].filter(one => {
+        const box = one.getBoundingClientRect();
+        return box.left < left || box.right > right;
+    }).map(one => one.textContent); }"""
 BOTTOM = "([s]) => document.querySelector(s).getBoundingClientRect().bottom"
 
 
@@ -110,6 +117,17 @@ def test_no_tab_of_a_model_is_too_tall(visit, address):
             if tab == "masks":
                 words = page.locator(".future .wide")  # none is cut
                 assert words.evaluate("box => box.scrollWidth <= box.clientWidth"), name
+    # Projected, a tab's picture and findings are in the window, whole.
+    page.set_viewport_size({"width": 1280, "height": 720})
+    for tab, last in (("attention", ".large .main-svg"), ("what-if", ".what-card:last-child")):
+        opened.go(f"model=stories&tab={tab}&projector=1")
+        page.wait_for_function(PAINTED)
+        expect(page.locator(last).first).to_be_attached()
+        assert page.evaluate(BOTTOM, [last]) <= 720, tab
+    opened.go("model=translate-en-fr&tab=attention&projector=1")
+    page.wait_for_function(PAINTED)
+    page.locator(".lines .main-svg text").first.wait_for()
+    assert page.evaluate(LABELS_BEYOND) == []
 
 
 PAGE_JS = "**/server/static/page.js"

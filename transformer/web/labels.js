@@ -96,18 +96,18 @@ const NARROW_PX = 480; // below this, axes say less, so that the cells keep some
 
 // Margins from the labels' own widths, so that cells are square and use all the room there is. side: {width,
 // height} in px; top: px above the cells; bar: whether there is a colour bar; least: px of the cells' side,
-// even in a low window; pan: the picture may be wider than a phone; chosen: {row, column}, either null, whose
-// labels are always shown.
+// even in a low window; pan: the picture may be wider than a phone; isShort: labels are cut short; chosen: {row,
+// column}, either null, whose labels are always shown.
 /** @type {(figure: import("./types").Figure, fit: import("./types").SquareFit & { side: Room }) => void} */
 export const squareCells = (
   figure,
-  { side, top: above = 8, bar = false, least = 0, pan = false, chosen },
+  { side, top: above = 8, bar = false, least = 0, pan = false, isShort = false, chosen },
 ) => {
   const { layout } = figure;
   const { xaxis, yaxis } = layout;
   const narrow = side.width < NARROW_PX;
   const top = Math.max(above, bar ? linePx() / 2 : 0); // of the bar's upper label
-  const limit = narrow ? NARROW_CHARACTERS : MAX_CHARACTERS;
+  const limit = narrow || isShort ? NARROW_CHARACTERS : MAX_CHARACTERS;
   for (const axis of [xaxis, yaxis]) {
     axis.automargin = false;
     shortenLabels(axis, limit);

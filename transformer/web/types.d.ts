@@ -283,6 +283,7 @@ export interface SquareFit {
   bar?: boolean;
   least?: number;
   pan?: boolean;
+  isShort?: boolean;
   chosen?: LitCell;
 }
 /** How a figure is drawn; see drawPicture of plots.js. */

@@ -17,7 +17,8 @@ import { HeadLines } from "./head_lines.js";
 import { Lines } from "./lines.js";
 import { combined, headLabel, knownAtlas, pictureAsked, shownAs, useNumbers } from "./numbers.js";
 
-const LEAST_PX = 480; // the least side of the cells on a wide screen
+const LEAST_PX = { tall: 480, low: 456 }; // the least side of the cells on a wide screen
+const LOW_PX = 800; // a laptop's window
 const MOST_ABOVE_PX = 200; // on a phone the content above is scrolled away
 const SEEN_MS = 900; // of each stage, in motion
 const TOOLS_SHOW = window.matchMedia("(hover: none)"); // always: they are above the colour bar
@@ -154,11 +155,18 @@ const ablates = views.some(({ name }) => name === "ablation"); // whether the pa
 // The room for the cells: the rest of the window.
 /** @type {(root: HTMLElement) => (box: HTMLElement) => import("../../web/types").SquareFit} */
 const room = (root) => (box) => {
-  const top = root.getBoundingClientRect().top + window.scrollY;
+  const start = root.getBoundingClientRect().top + window.scrollY;
   const above = box.getBoundingClientRect().top - root.getBoundingClientRect().top;
-  const height = window.innerHeight - 24 - Math.min(top, MOST_ABOVE_PX) - above;
+  const height =
+    window.innerHeight -
+    24 -
+    (page.projector ? start - 16 : Math.min(start, MOST_ABOVE_PX)) -
+    above;
   const side = { width: box.clientWidth, height: Math.max(360, height) };
-  return { side, top: TOOLS_SHOW.matches ? TOOLS_PX : 12, least: LEAST_PX, pan: true };
+  const top = TOOLS_SHOW.matches ? TOOLS_PX : 12;
+  const least = window.innerHeight < LOW_PX ? LEAST_PX.low : LEAST_PX.tall;
+  // Projected, all of it is in sight, with fewer labels.
+  return { side, top, pan: true, isShort: page.projector, least: page.projector ? 0 : least };
 };
 
 /** @param {{ view: import("./types").AttentionView }} props */

@@ -6,6 +6,7 @@ import { askOnce } from "../../web/ask.js";
 import { fields } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
 import { weightsOfRow } from "../../web/head_numbers.js";
+import { FONT_PX } from "../../web/labels.js";
 import { asSentence, numeral, say, sayList } from "../../web/messages.js";
 import { useAnswer } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
@@ -121,12 +122,14 @@ export const linked = (
 
 const ABOVE_PX = 280; // the tabs and the controls
 const LEAST_ROW_PX = 16;
-// All rows in the window, as far as they can be read.
+// All rows in the window, as far as they can be read, with room for labels in the page's type.
 /** @type {(figure: import("../../web/types").Figure) => void} */
 export const inWindow = ({ layout }) => {
   const { range } = layout.yaxis;
+  const type = fontPx() / FONT_PX;
+  for (const side of ["l", "r"]) layout.margin[side] *= type;
   const { t: above = 0, b: below = 0 } = layout.margin;
-  const least = ((range[0] - range[1]) * LEAST_ROW_PX * fontPx()) / 14 + above + below;
+  const least = (range[0] - range[1]) * LEAST_ROW_PX * type + above + below;
   layout.height = Math.min(layout.height, Math.max(least, window.innerHeight - ABOVE_PX));
 };
 

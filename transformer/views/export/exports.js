@@ -203,31 +203,36 @@ const Exports = () => {
   const option = ({ name }, at) => html`<option selected=${at === chosen}>${name}</option>`;
   const pick = (/** @type {ChangeOf<HTMLSelectElement>} */ { target }) =>
     setPicked(pictures[target.selectedIndex].box);
-  const filesOfRun = html`<div class="export-row">
-      <span class="what">${capital(say("head"))} <b class="chosen-head">${
-        head ? headName(head) : "–"
-      }</b></span>
-      ${form("csv", "CSV")}
-    </div>
-    <div class="export-row">
-      <span class="what">${say("This run")}</span>
-      ${form("json", "JSON")}${form("npz", "NPZ")}${form("html", say("Offline page"))}
-      ${!isOwnRun && form("py", "Python")}
-      ${
-        !isOwnRun &&
-        html`<label><input type="checkbox" class="with-network" checked=${withNetwork}
-          onChange=${(/** @type {ChangeOf} */ { target }) => setWithNetwork(target.checked)} />
-          ${say("Offline page with the network in it, in which everything can be tried")}</label>`
-      }
-    </div>`;
+  // What is saved, and its formats: the rows of a table.
+  /** @type {(what: any, formats: any) => any} */
+  const row = (what, formats) =>
+    html`<span class="what">${what}</span><span class="formats">${formats}</span>`;
+  const network = html`<label><input type="checkbox" class="with-network" checked=${withNetwork}
+    onChange=${(/** @type {ChangeOf} */ { target }) => setWithNetwork(target.checked)} />
+    ${say("with the network in it, to try everything")}</label>`;
+  const filesOfRun = [
+    row(
+      capital(say("head")),
+      html`<b class="chosen-head">${head ? headName(head) : "–"}</b>${form("csv", "CSV")}`,
+    ),
+    row(say("This run"), [
+      form("json", "JSON"),
+      form("npz", "NPZ"),
+      !isOwnRun && form("py", "Python"),
+    ]),
+    row(say("Offline page"), [form("html", "HTML"), !isOwnRun && network]),
+  ];
   return html`<details class="exports" onToggle=${(/** @type {ChangeOf<HTMLDetailsElement>} */ { target }) => setOpen(target.open)}>
     <summary>${say("Export")}</summary>
-    <div class="export-row">
-      <label>${say("Picture")} <select class="which" onPointerDown=${look} onFocus=${look}
-        onChange=${pick}>${pictures.map(option)}</select></label>
-      ${picture("png", "PNG")}${picture("svg", "SVG")}
+    <div class="export-rows">
+      ${row(
+        html`<label for="export-picture">${say("Picture")}</label>`,
+        html`<select class="which" id="export-picture" onPointerDown=${look} onFocus=${look}
+          onChange=${pick}>${pictures.map(option)}</select>
+          <span class="of-picture">${picture("png", "PNG")}${picture("svg", "SVG")}</span>`,
+      )}
+      ${hasServer() && filesOfRun}
     </div>
-    ${hasServer() && filesOfRun}
     <p class="hint export-note" role="status">${note}</p>
   </details>`;
 };

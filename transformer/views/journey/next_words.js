@@ -138,8 +138,10 @@ const leftOutPlace = (of) => {
   return "kind" in of ? `${siteName(of)}.${of.head}` : `forward.${of.layer}`;
 };
 /** @param {{ preview: Preview | null }} props */
-const Legend = ({ preview }) => html`<p class="bars-legend"><i class="drawn" />${say("the network")}
-  ${preview && html`<i class="without" />${preview.refusal ?? say("without {head}", { head: leftOut(preview.of) })}`}</p>`;
+const Legend = ({
+  preview,
+}) => html`<p class="bars-legend"><span><i class="drawn" />${say("the network")}</span>
+  ${preview && html`<span><i class="without" />${preview.refusal ?? say("without {head}", { head: leftOut(preview.of) })}</span>`}</p>`;
 
 // ---- the bars ----
 

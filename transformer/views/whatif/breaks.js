@@ -176,9 +176,10 @@ const Breaks = () => {
   return html`<section class="breaks whatif" ...${part.attributes(facts)}>
     <p>${
       gap === null
-        ? say(
-            "What the network would write after your prompt with one thing missing, always the likeliest token. Press a card to switch that off, or on again; only your text is affected.",
-          )
+        ? [
+            html`<span class="panel-help">${say("What the network would write after your prompt with one thing missing, always the likeliest token.")}</span> `,
+            say("Press a card to switch that off, or on again; only your text is affected."),
+          ]
         : sayWith(
             "What the network would guess in place of {token} with one thing missing: its likeliest token. Choose another token of the text, or another head.",
             tokenAt(gap),
