@@ -166,6 +166,14 @@ def test_a_feed_forward_has_a_card_and_is_marked_in_model(door):
     shaded = door.page.locator(".text-tokens .token.helps")
     expect(shaded).to_have_text(["␣L"] * 3)  # where the first neuron is active
     expect(door.page.locator(".bars-legend")).to_contain_text("without the feed-forward of layer 4")
+    row = card.locator(".neurons li").nth(1)  # the sentence in which it is most active is read here
+    neuron, passage = row.locator("span").first.inner_text(), row.locator("button.fires")
+    text = passage.inner_text()
+    passage.click()
+    door.page.wait_for_function("text => viz.run.text === text", arg=text)
+    expect(card.locator(".reader[aria-pressed=true] span").first).to_have_text(neuron)
+    expect(shaded).not_to_have_count(0)
+    door.wait_for_address("forward=decoder.4." + neuron.removeprefix("neuron "))
     card.locator(".in-model").click()
     marked = door.page.locator(".architecture .block.is-here")
     expect(marked).to_have_text(re.compile("Feed-forward"))

@@ -217,7 +217,16 @@ def test_a_card_is_not_needed(folder):
 
 
 @pytest.mark.parametrize(
-    "name", ["config.json", "tokenizer.json", "README.md", "sample.json", "heads.json", ONE_FILE]
+    "name",
+    [
+        "config.json",
+        "tokenizer.json",
+        "README.md",
+        "sample.json",
+        "heads.json",
+        "neurons.json",
+        ONE_FILE,
+    ],
 )
 def test_a_file_larger_than_memory_is_refused_before_it_is_read(folder, name):
     (folder / name).touch()

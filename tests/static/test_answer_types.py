@@ -55,6 +55,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("feed_forward", AT | {"stack": "decoder", "layer": 1}),
     ("word_effects", AT),
     ("passages", SITE),
+    ("neuron_passages", {"stack": "decoder", "layer": 1, "neurons": [1]}),
     ("positions", {}),
     ("inputs", {"position": 1}),
     ("shift", {}),

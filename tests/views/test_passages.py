@@ -1,4 +1,5 @@
-"""Where else a head does what it is named for, against the file of its measurements."""
+"""Where else a head does what it is named for, and where neurons are most active, against the files
+of their measurements and the networks themselves."""
 
 import json
 from pathlib import Path
@@ -6,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from transformer import load
+from transformer import bundled_names, load
+from transformer.analysis.feed_forward import feed_forward_at
 from transformer.views.attention.head_metrics import metrics_of
-from transformer.views.journey.passages import answer_passages
+from transformer.views.journey.passages import answer_neuron_passages, answer_passages
 
 HEADS = Path(__file__).resolve().parents[2] / "checkpoints/stories/heads.json"
 # Its words come again, so that heads are named.
@@ -49,3 +51,33 @@ def test_heads_that_were_not_measured_have_no_passages(stories, tiny_model):
     _, run = stories
     models = SimpleNamespace(model=lambda name: tiny_model)
     assert answer_passages(models, run, site="decoder.5.self", head=0)["passages"] == []
+
+
+@pytest.mark.parametrize("name", bundled_names())
+def test_a_neurons_sentence_read_again_has_the_recorded_activation(name):
+    """At the marked token, in the run that a press on it makes."""
+    model = load(name, "cpu")
+    models = SimpleNamespace(model=lambda name: model)
+    stack, layer = model.network.last_stack.name, model.config.n_layers - 1
+    indices = [3, 500, 1023]
+    found = answer_neuron_passages(models, name, stack=stack, layer=layer, neurons=[*indices, 9999])
+    assert [*found["passages"]] == [str(index) for index in indices]
+    assert found["n_sentences"] > 1000
+    for index in indices:
+        passage = found["passages"][str(index)]
+        assert passage["token"]
+        read = model.generate if model.config.family == "encoder-decoder" else model.trace
+        run = read(passage["text"])
+        neurons = feed_forward_at(model, run, stack, layer, neuron=index).neurons
+        (neuron,) = (one for one in neurons if one.index == index)
+        at = int(neuron.activations.abs().argmax())
+        assert float(neuron.activations[at]) == pytest.approx(passage["activation"], abs=0.06)
+        assert model.tokenizer.decode([run.ids[at]]).strip() == passage["token"]
+    nothing = answer_neuron_passages(models, name, stack="encoder", layer=99, neurons=[1])
+    assert nothing == {"passages": {}, "n_sentences": 0}
+
+
+def test_neurons_that_were_not_measured_have_no_sentences(tiny_model):
+    models = SimpleNamespace(model=lambda name: tiny_model)
+    found = answer_neuron_passages(models, "tiny", stack="decoder", layer=1, neurons=[1])
+    assert found == {"passages": {}, "n_sentences": 0}

@@ -52,7 +52,8 @@ class FeedForwardAt:
     logits: (V,) of what follows without it. written: ids that the network would write without it,
     or with it where the run has switched it off. n_neurons: how many the layer has. neurons: those
     that add most to the target's logit, up or down; where that is unknown, those that write the
-    longest vectors. Empty for an encoder before a decoder, and for a feed-forward that is altered.
+    longest vectors; and one that was asked for. Empty for an encoder before a decoder, and for a
+    feed-forward that is altered.
     """
 
     position: int
@@ -71,16 +72,19 @@ def feed_forward_at(
     layer: int,
     position: int | None = None,
     target: int | None = None,
+    neuron: int | None = None,
 ) -> FeedForwardAt:
     """One feed-forward for the token at `position`, None = `model.last_read`, and the target, None
-    = the likeliest.
+    = the likeliest. neuron: one that is to be among its neurons.
 
-    Raises ValueError for an unknown stack, layer or id, and for a position that the network does
-    not read.
+    Raises ValueError for an unknown stack, layer, id or neuron, and for a position that the network
+    does not read.
     """
     check_run(model, run)
     off = Ablate(stack, layer, part="mlp_out")
     off.check(model.config)
+    if neuron is not None:
+        check_whole("neuron", neuron, 0, model.config.d_ff - 1)
     position = model.last_read(run) if position is None else position
     text = TextBefore.up_to(model, run, position)
     others = altered(model, run)
@@ -96,7 +100,7 @@ def feed_forward_at(
         logits=without.cpu(),
         written=written_with(model, run, int(position), switched(run.request.interventions, off)),
         n_neurons=run.config.d_ff,
-        neurons=_neurons(model, text, written, seen, target, float(logits[target])),
+        neurons=_neurons(model, text, written, seen, target, float(logits[target]), neuron),
     )
 
 
@@ -139,6 +143,7 @@ def _neurons(
     seen: _Neurons,
     target: int,
     logit: float,
+    neuron: int | None,
 ) -> tuple[Neuron, ...]:
     """The neurons of FeedForwardAt."""
     _, stack, layer, _ = seen.point
@@ -154,7 +159,9 @@ def _neurons(
         return ()
     adds = neuron_contributions(model, written, layer, outputs, target, logit)
     strength = outputs.norm(dim=1) if adds is None else adds.abs()
-    best = strength.topk(min(N_NEURONS, len(strength))).indices
+    best = strength.topk(min(N_NEURONS, len(strength))).indices.tolist()
+    if neuron is not None and neuron not in best:
+        best.append(neuron)
     writes = _written_by(model, outputs[best])
     return tuple(
         Neuron(
@@ -164,7 +171,7 @@ def _neurons(
             adds=None if adds is None else float(adds[index]),
             writes=tokens,
         )
-        for index, tokens in zip(best.tolist(), writes, strict=True)
+        for index, tokens in zip(best, writes, strict=True)
     )
 
 

@@ -60,6 +60,7 @@ def _convert(folder: str, model: checkpoint.Checkpoint) -> str:
         metadata=model.metadata,
         sample=model.sample,
         heads=model.heads,
+        neurons=model.neurons,
     )
     return dtype
 

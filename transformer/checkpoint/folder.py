@@ -6,6 +6,7 @@
     NAME/README.md                      the model card; README.fr.md: the card in French
     NAME/sample.json                    optional: text that the model was not trained on
     NAME/heads.json                     optional: each head's metrics over many texts
+    NAME/neurons.json                   optional: the sentence at which each neuron fires most
 
 Nothing is ever unpickled.
 """
@@ -13,6 +14,7 @@ Nothing is ever unpickled.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -56,7 +58,7 @@ class Checkpoint:
     """A model read from disk. The network is on the CPU, in evaluation mode.
 
     cards: the model card in other languages, by language code.
-    heads: the file that `python -m transformer.analysis.corpus` wrote; None without one.
+    heads, neurons: the files that `python -m transformer.analysis.corpus` wrote; None without one.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Checkpoint:
     metadata: dict[str, Any]
     sample: HeldOutSample | None
     heads: dict[str, Any] | None = None
+    neurons: dict[str, Any] | None = None
     cards: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -113,6 +116,7 @@ def read(name_or_folder: str | Path) -> Checkpoint:
         metadata=metadata,
         sample=_read_sample(folder, config),
         heads=_read_heads(folder, config),
+        neurons=_read_neurons(folder, config),
         cards={
             path.suffixes[-2][1:]: read_card(path) for path in sorted(folder.glob("README.??.md"))
         },
@@ -269,3 +273,30 @@ def _read_heads(folder: Path, config: ModelConfig) -> dict[str, Any] | None:
         return {**content, "n_texts": int(content["n_texts"]), "texts": dict(content["texts"])}
     except (OSError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is no usable file about heads: {error}") from error
+
+
+def _read_neurons(folder: Path, config: ModelConfig) -> dict[str, Any] | None:
+    """neurons.json; None without one."""
+    path = folder / "neurons.json"
+    if not path.is_file():
+        return None
+    try:
+        content = json.loads(text_of(path))
+        sentences, n_sentences = content["sentences"], int(content["n_sentences"])
+        if not all(isinstance(text, str) for texts in sentences for text in texts):
+            raise ValueError("its sentences must be lists of texts")
+        for place, neurons in content["neurons"].items():
+            stack, layer = place.split(".")
+            of_each = [neurons[name] for name in ("sentence", "start", "length", "activation")]
+            if Site(stack, int(layer), "self") not in sites_of(config):
+                raise ValueError(f"the network has no layer {shortened(place)}")
+            if {len(one) for one in of_each} != {config.d_ff}:
+                raise ValueError(f"layer {shortened(place)} must have {config.d_ff} neurons")
+            for sentence, start, length, activation in zip(*of_each, strict=True):
+                text = sentences[sentence][-1] if sentence != -1 else ""
+                is_there = start >= 0 and length >= 0 and start + length <= len(text)
+                if not is_there or not math.isfinite(activation):
+                    raise ValueError(f"a neuron of {place} is active at no token of its sentence")
+        return {**content, "n_sentences": n_sentences}
+    except (OSError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} is no usable file about neurons: {error}") from error

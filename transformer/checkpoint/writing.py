@@ -38,6 +38,7 @@ def save(
     metadata: dict[str, Any] | None = None,
     sample: HeldOutSample | None = None,
     heads: dict[str, Any] | None = None,
+    neurons: dict[str, Any] | None = None,
 ) -> None:
     """Write a checkpoint folder, replacing one that is there.
 
@@ -64,9 +65,10 @@ def save(
         content = {"about": sample.about, "texts": texts}
         written = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
         (folder / "sample.json").write_text(written, encoding="utf-8")
-    if heads is not None:
-        written = json.dumps(heads, ensure_ascii=False, separators=(",", ":")) + "\n"
-        (folder / "heads.json").write_text(written, encoding="utf-8")
+    for name, measured in (("heads", heads), ("neurons", neurons)):
+        if measured is not None:
+            written = json.dumps(measured, ensure_ascii=False, separators=(",", ":")) + "\n"
+            (folder / f"{name}.json").write_text(written, encoding="utf-8")
 
 
 def make_folder(folder: str | Path) -> Path:

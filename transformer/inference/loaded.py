@@ -48,6 +48,7 @@ class LoadedModel:
     sample: held-out text, to measure an intervention's effect on the loss.
     cards: the model card in other languages, by language.
     heads: metrics of its heads over many texts, see `analysis.corpus.dossiers`; None if unknown.
+    neurons: where each neuron fires most, see `analysis.corpus.neurons`; None if unknown.
     most_recorded_bytes: of attention that one pass may record, beyond which it is a ValueError.
     """
 
@@ -60,6 +61,7 @@ class LoadedModel:
     engine: CompiledDecoder | None = None
     sample: HeldOutSample | None = None
     heads: dict[str, Any] | None = None
+    neurons: dict[str, Any] | None = None
     cards: Mapping[str, str] = field(default_factory=dict)
     most_recorded_bytes: float = math.inf
 

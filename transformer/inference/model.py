@@ -99,6 +99,7 @@ class Model(LoadedModel):
             metadata=self.metadata,
             sample=self.sample,
             heads=self.heads,
+            neurons=self.neurons,
         )
 
     def export(self, folder: str | Path) -> None:
@@ -555,5 +556,6 @@ def _loaded(
         engine=engine_of(network, engine),
         sample=loaded.sample,
         heads=loaded.heads,
+        neurons=loaded.neurons,
         cards=loaded.cards,
     )

@@ -152,16 +152,22 @@ bindField(
   },
 );
 
+const MAX_NEURON = 2 ** 20; // of any layer; whether this one has it, its answer says
 bindField(
   "forward",
-  () => (page.forward ? `${page.forward.stack}.${page.forward.layer}` : ""),
+  () => {
+    const { stack, layer, neuron } = page.forward ?? {};
+    return [stack, layer, neuron].filter((part) => part !== undefined).join(".");
+  },
   (text) => {
     if (text === "" || !page.run) return void (page.forward = null);
-    const [stack, number] = text.split(".");
+    const [stack, number, index] = text.split(".");
     const kind = page.run.kinds.find((each) => each.stack === stack);
     oneOf("stack", stack, page.run.kinds.map((each) => each.stack)); // prettier-ignore
     const layer = wholeNumber("layer", number, 0, (kind?.n_layers ?? 1) - 1);
-    page.forward = { stack, layer };
+    const neuron =
+      index === undefined ? {} : { neuron: wholeNumber("neuron", index, 0, MAX_NEURON) };
+    page.forward = { stack, layer, ...neuron };
   },
 );
 

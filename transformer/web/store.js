@@ -67,7 +67,8 @@ export const page = reactive({
   pointed: /** @type {Query | null} */ (null), // the token of the text that the pointer is over
   lit: /** @type {{ query: Query, key: Query } | null} */ (null), // the tokens of the cell that the pointer is over
   head: /** @type {Head} */ (/** @type {unknown} */ (null)),
-  forward: /** @type {{ stack: string, layer: number } | null} */ (null), // the feed-forward in place of a head
+  // The feed-forward in place of a head; neuron: one of it that is asked about.
+  forward: /** @type {{ stack: string, layer: number, neuron?: number } | null} */ (null),
   // ---- how ----
   typing: false, // whether the box for the visitor's text is open
   playing: false, // whether the text is being played

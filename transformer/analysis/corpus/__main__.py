@@ -1,4 +1,5 @@
-"""python -m transformer.analysis.corpus MODEL --data FILE --out FOLDER: a dossier of each head."""
+"""python -m transformer.analysis.corpus MODEL --data FILE --out FOLDER: a dossier of each head, or
+with --neurons the sentence at which each neuron fires most."""
 
 from __future__ import annotations
 
@@ -13,10 +14,13 @@ from typing import Any
 
 from transformer.analysis.corpus import over_texts
 from transformer.analysis.corpus.dossier import clusters, dossiers
+from transformer.analysis.corpus.neurons import over_sentences, recorded
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_measures import ALL
 from transformer.checks import shortened
 from transformer.command_line import Parser
+from transformer.inference.model import load
+from transformer.inference.progress import progress_bar
 from transformer.training.data import HUB, check_folder, hub_texts, texts_of
 
 
@@ -39,6 +43,11 @@ def parser() -> Parser:
     result.add_argument(
         "--ablate", "--silence", type=_number, default=0, dest="ablate", metavar="N",
         help="ablate each head in the first N texts, and measure the loss; default 0",
+    )  # fmt: skip
+    result.add_argument(
+        "--neurons", action="store_true",
+        help="record instead of the heads the sentence at which each neuron of the feed-forwards "
+        "fires most; in one process",
     )  # fmt: skip
     return result
 
@@ -64,8 +73,11 @@ def _number(text: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write OUT/heads.json; the parts of an interrupted run are in OUT/parts."""
+    """Write OUT/heads.json; the parts of an interrupted run are in OUT/parts. With --neurons write
+    OUT/neurons.json; OUT/neurons.npz holds an interrupted run."""
     asked = parser().parse_args(arguments)
+    if asked.neurons:
+        return of_neurons(asked)
     done = 0
 
     def tell(more: int) -> None:
@@ -91,13 +103,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "n_left_out": summary.n_left_out, "heads": heads,
         "texts": texts,
     }  # fmt: skip
-    path = asked.out / "heads.json"
-    path.write_text(
-        json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8"
-    )
     for line in (*strongest_of(heads), *alike_of(heads)):
         print(line)
-    print(path)
+    print(written(asked.out / "heads.json", content))
+
+
+def of_neurons(asked: argparse.Namespace) -> None:
+    """Write OUT/neurons.json."""
+
+    def texts() -> Iterator[str]:
+        return islice(asked.data(), asked.texts)
+
+    try:
+        if asked.workers > 1 or asked.ray or asked.ablate:
+            raise ValueError("--neurons takes no --workers, --ray or --ablate")
+        check_folder("--out", asked.out)
+        model = load(asked.model)
+        with progress_bar(asked.model, None, True, unit="sentence") as bar:
+            peaks = over_sentences(model, texts, asked.out, told=bar.update)
+        if not peaks.n_read:
+            raise ValueError(f"{asked.data.args[0]} has no sentence that fits a line")
+        content = recorded(model, peaks, texts())
+    except (OSError, ValueError) as error:
+        sys.exit(str(error))
+    print(written(asked.out / "neurons.json", content))
+
+
+def written(path: Path, content: dict[str, Any]) -> Path:
+    """The path of a JSON file with this content."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n"
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def named_texts(heads: Sequence[dict[str, Any]], texts: Iterator[str]) -> dict[int, str]:

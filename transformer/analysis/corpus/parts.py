@@ -81,7 +81,7 @@ def by_one(corpus: Corpus, folder: Path) -> Iterator[Done]:
     for part in corpus.parts():
         path = part.path(folder, corpus.model)
         if not path.exists():
-            with _one_thread():
+            with one_thread():
                 part.summary(model).save(path)
         yield path, len(part.texts)
 
@@ -112,7 +112,7 @@ def _finished(under_way: dict[Future[None], Done]) -> Iterator[Done]:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Use one thread: for one text two would mostly wait for each other."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)

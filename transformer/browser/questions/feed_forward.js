@@ -39,8 +39,9 @@ const changes = ({ type, what, stack, layer, part }, ownStack, ownLayer) =>
     layer === ownLayer &&
     (part === "mlp_out" || part === "layer"));
 
-/** @type {(item: Item, layer: number, row: number, target: number) => Data[]} */
-const neuronsOf = (item, layer, row, target) => {
+// asked: a neuron that is to be among them.
+/** @type {(item: Item, layer: number, row: number, target: number, asked?: number | null) => Data[]} */
+const neuronsOf = (item, layer, row, target, asked) => {
   const { text, model } = item;
   const { network } = model;
   const { d_ff: wide, d_model: width, residual_scale: scale } = network.config;
@@ -56,7 +57,10 @@ const neuronsOf = (item, layer, row, target) => {
   const strength = Float32Array.from(here, (activation, index) =>
     adds ? Math.abs(activation * adds[index]) : Math.hypot(...vectorOf(index)),
   );
-  return largest(strength, N_NEURONS).map((index) => ({
+  const best = [...largest(strength, N_NEURONS)];
+  if (asked !== undefined && asked !== null && asked < wide && !best.includes(asked))
+    best.push(asked);
+  return best.map((index) => ({
     ...{ index, activation: here[index], adds: adds && here[index] * adds[index] },
     activations: Float32Array.from({ length: nRead }, (_, at) => rows[at * wide + index]),
     writes: writtenBy(item, vectorOf(index)),
@@ -83,7 +87,7 @@ const feedForward = (item, data) => {
       ? []
       : writtenAfter(item, textTo(item, isOff ? others : [...others, off], place, row)),
     n_neurons: model.network.config.d_ff,
-    neurons: isOwn && !isAltered ? neuronsOf(item, layer, row, target) : [],
+    neurons: isOwn && !isAltered ? neuronsOf(item, layer, row, target, data.neuron) : [],
   };
 };
 

@@ -15,6 +15,7 @@ from transformer.views.parameters import LAST_READ, STACK, TARGET, Int
 
 N_WITHOUT = 5
 LAYER = Int(title="Layer", use="request")
+NEURON = Int(title="Neuron", help="One to show besides those that add most.", use="request")
 
 
 def answer_feed_forward(
@@ -25,10 +26,11 @@ def answer_feed_forward(
     layer: Annotated[int, LAYER] = 0,
     position: Annotated[int | None, LAST_READ] = None,
     target: Annotated[int | None, TARGET] = None,
+    neuron: Annotated[int | None, NEURON] = None,
 ) -> Answer:
     """The next token's logits without a feed-forward, what would follow, and its neurons that add
     most."""
-    place = {"position": position, "target": target}
+    place = {"position": position, "target": target, "neuron": neuron}
     effect = models.ask(feed_forward_at, item, stack=stack, layer=layer, **place)
     model = models.model(item.model)
     return {

@@ -1,7 +1,7 @@
 // What the chosen feed-forward does: what it adds to the next word, what would be written without it, and the neurons
-// that add most. The text is shaded by the one that is chosen of them.
+// that add most, each with a sentence at which it fires. The text is shaded by the one that is chosen of them.
 
-import { askOnce } from "../../web/ask.js";
+import { ask, askOnce } from "../../web/ask.js";
 import { effects } from "../../web/effects.js";
 import { capital, numeral, say, sayWith, wholeText } from "../../web/messages.js";
 import { useAnswer } from "../../web/part.js";
@@ -13,9 +13,12 @@ import { Adds, strong, Writes } from "./head_card.js";
 import { forwardAsked, forwardName } from "./next_words.js";
 
 const MIN_SHARE = 0.1; // of the largest activation: less is not shaded
+const NEW_TOKENS = "20"; // that are written after a sentence
 
 /**
  * @typedef {import("./types").Neuron} Neuron
+ * @typedef {import("./types").Forward} Forward
+ * @typedef {import("./types").NeuronPassages} NeuronPassages
  * @typedef {import("./types").JourneyAnswer} JourneyAnswer
  */
 
@@ -26,21 +29,39 @@ const piece = (label) => {
   return html`<${Token} label=${goesOn ? `-${label}` : label.replace(WORD, "") || label} />`;
 };
 
-/** @param {{ neuron: Neuron, most: number, isChosen: boolean, choose: () => void }} props */
-const Row = ({ neuron: { index, adds, activation, writes }, most, isChosen, choose }) => {
+// The sentence at which a neuron fires most; a press reads it here. Its line is kept for it.
+/** @type {(props: { at: Forward, index: number, passages: NeuronPassages | null, choose: () => void }) => any} */
+const Fires = ({ at: { stack, layer }, index, passages, choose }) => {
+  const passage = passages?.passages[index];
+  if (!passage)
+    return html`<span class="fires">${passage === null && say("It is active in none of them.")}</span>`;
+  const { text, before, token, after } = passage;
+  const read = () => {
+    choose();
+    const { model } = page.run;
+    const forward = [stack, layer, index].join(".");
+    shell.apply({ model, text, max_new_tokens: NEW_TOKENS, tab: "journey", forward });
+  };
+  return html`<button type="button" class="fires" title=${text} onClick=${read}>
+    <bdi translate=${false}>${before}<strong>${token}</strong>${after}</bdi></button>`;
+};
+
+/** @type {(props: { neuron: Neuron, most: number, isChosen: boolean, choose: () => void, at: Forward, passages: NeuronPassages | null }) => any} */
+const Row = ({ neuron, most, isChosen, choose, at, passages }) => {
+  const { index, adds, activation, writes } = neuron;
   const amount = adds ?? activation;
   const wide = { width: `${(100 * Math.abs(amount)) / most}%` };
   return html`<li><button type="button" class="reader" aria-pressed=${String(isChosen)} onClick=${choose}>
     <span>${say("neuron {index}", { index: wholeText(index) })}</span>
     <span class="bars"><i class=${amount < 0 ? "takes" : "adds"} style=${wide} /></span>
     <span class="value">${numeral(`${amount < 0 ? "−" : "+"}${Math.abs(amount).toFixed(2)}`)}</span>
-    <span class="writes" translate=${false}>${writes.map((label, at) => [at > 0 && " · ", piece(label)])}</span>
-  </button></li>`;
+    <span class="writes" translate=${false}>${writes.map((label, place) => [place > 0 && " · ", piece(label)])}</span>
+  </button><${Fires} at=${at} index=${index} passages=${passages} choose=${choose} /></li>`;
 };
 
 // Where the neuron is most active in the text, and what it writes.
-/** @param {{ neuron: Neuron, stack: string }} props */
-const Fires = ({ neuron: { index, activations }, stack }) => {
+/** @type {(props: { neuron: Neuron, stack: string }) => any} */
+const MostActive = ({ neuron: { index, activations }, stack }) => {
   let best = 0;
   activations.forEach((one, at) => {
     if (Math.abs(one) > Math.abs(activations[best])) best = at;
@@ -53,10 +74,20 @@ const Fires = ({ neuron: { index, activations }, stack }) => {
   });
 };
 
-/** @param {{ neurons: Neuron[], stack: string, word: string, count: number }} props */
-const Neurons = ({ neurons, stack, word, count }) => {
+/** @type {(passages: NeuronPassages) => string} */
+const passagesInWords = ({ n_sentences: count }) =>
+  count === 0
+    ? say("This model's neurons have not been measured over many texts.")
+    : say(
+        "Under each: the sentence, among {n}, in which it is most active. Press it to read it here.",
+        { n: wholeText(count) },
+      );
+
+/** @type {(props: { neurons: Neuron[], at: Forward, word: string, count: number, passages: NeuronPassages | null }) => any} */
+const Neurons = ({ neurons, at, word, count, passages }) => {
   const { run } = page.run;
-  const [pressed, press] = useState(-1);
+  const { stack } = at;
+  const [pressed, press] = useState(at.neuron ?? -1);
   const chosen = neurons.find(({ index }) => index === pressed) ?? neurons[0];
   useLayoutEffect(() => {
     const { activations } = chosen;
@@ -64,8 +95,8 @@ const Neurons = ({ neurons, stack, word, count }) => {
     const from = tracedFrom(stack);
     /** @type {number[]} */
     const shares = [];
-    activations.forEach((one, at) => {
-      shares[from + at] = Math.abs(one) < MIN_SHARE * most ? 0 : one / most;
+    activations.forEach((one, place) => {
+      shares[from + place] = Math.abs(one) < MIN_SHARE * most ? 0 : one / most;
     });
     const choose = (/** @type {number} */ index) => setQuery({ stack, index });
     effects.value = { run, stack, shares, left: [], choose };
@@ -75,16 +106,18 @@ const Neurons = ({ neurons, stack, word, count }) => {
   return html`<p>${sayWith("Of its {n} neurons these add most to {word}, up or down, and write:", { n: wholeText(count), word: strong(word) })}</p>
     <ol class="word-rows neurons">${neurons.map(
       (neuron) =>
-        html`<${Row} neuron=${neuron} most=${most} isChosen=${neuron === chosen} choose=${() => press(neuron.index)} />`,
+        html`<${Row} neuron=${neuron} most=${most} isChosen=${neuron === chosen} choose=${() => press(neuron.index)}
+          at=${at} passages=${passages} />`,
     )}</ol>
-    <p><${Fires} neuron=${chosen} stack=${stack} />${" "}${say("The shading shows how active it is.")}</p>`;
+    <p class="hint">${passages && passagesInWords(passages)}</p>
+    <p><${MostActive} neuron=${chosen} stack=${stack} />${" "}${say("The shading shows how active it is.")}</p>`;
 };
 
 // answer: of the journey, about whose target the feed-forward is asked; null while that is on its way.
 /** @param {{ part: import("../../web/part.js").Part, answer: JourneyAnswer | null }} props */
 export const ForwardCard = ({ part, answer }) => {
-  const at = /** @type {{ stack: string, layer: number }} */ (page.forward);
-  const { run, stack } = page.run;
+  const at = /** @type {Forward} */ (page.forward);
+  const { run, stack, model } = page.run;
   const both = async (/** @type {import("./types").ForwardAsked} */ data) => {
     const asked = { run, position: data.position };
     const [found, whole] = await Promise.all([
@@ -94,6 +127,10 @@ export const ForwardCard = ({ part, answer }) => {
     return { ...found, texts: [whole.labels, found.labels] };
   };
   const found = useAnswer(part, both, answer && forwardAsked(answer)).current;
+  const neurons = found && found.neurons.map((/** @type {Neuron} */ { index }) => index);
+  const place = neurons?.length > 0 && { model, stack: at.stack, layer: at.layer, neurons };
+  const recorded = (/** @type {any} */ data) => ask("neuron_passages", data).catch(() => null);
+  const passages = useAnswer(part, recorded, place).current;
   const isOff = isForwardOff(at);
   const isOwn = at.stack === stack;
   const name = capital(forwardName(at));
@@ -118,6 +155,6 @@ export const ForwardCard = ({ part, answer }) => {
       ${generates() && html`<button type="button" class="switch-off" onClick=${() => switchForward(at)}>${isOff ? say("Switch it on again") : say("Switch it off")}</button>`}
       <button type="button" class="in-model" onClick=${() => shell.openTab("model")}>${say("Show in the network diagram")}</button>
     </div>
-    <div class="neurons-room">${isKnown && found.neurons.length > 0 && html`<${Neurons} neurons=${found.neurons} count=${found.n_neurons} stack=${at.stack} word=${wordOf(answer.target_label, answer.position)} />`}</div>
+    <div class="neurons-room">${isKnown && found.neurons.length > 0 && html`<${Neurons} neurons=${found.neurons} count=${found.n_neurons} at=${at} passages=${passages} word=${wordOf(answer.target_label, answer.position)} />`}</div>
   </section>`;
 };

@@ -19,7 +19,7 @@ from transformer.runs.run import Run
 from transformer.tokenizer import Tokenizer
 from transformer.views.declaration import Answer, View, picture
 from transformer.views.journey.feed_forward import answer_feed_forward
-from transformer.views.journey.passages import answer_passages
+from transformer.views.journey.passages import answer_neuron_passages, answer_passages
 from transformer.views.journey.tokens import likeliest_of, named_token
 from transformer.views.parameters import (
     KIND,
@@ -298,6 +298,11 @@ VIEW = View(
             answer_passages,
             title="Where else?",
             help="The texts in which a head does most what it is named for.",
+        ),
+        picture(
+            answer_neuron_passages,
+            title="Where neurons fire",
+            help="The sentence of many texts at which each neuron of a feed-forward fires most.",
         ),
         picture(
             answer_readers,

@@ -1,5 +1,5 @@
-"""Passages of the texts that a model's heads were measured over, in which a head does most what it
-is named for."""
+"""Passages of many texts: where a head does most what it is named for, and where a neuron fires
+most."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from transformer.model.sites import Site
 from transformer.runs.run import Run
 from transformer.views.attention.head_metrics import metrics_of
 from transformer.views.declaration import Answer
-from transformer.views.parameters import ONE_HEAD, SITE
+from transformer.views.journey.feed_forward import LAYER
+from transformer.views.parameters import ONE_HEAD, SITE, STACK, IntList
 
 N_PASSAGES = 3
 
@@ -73,3 +74,37 @@ def passages_of(model: Model) -> dict[str, Any]:
         "texts": {name: text for name, text in texts.items() if name in used},
         "n_texts": measured["n_texts"],
     }
+
+
+def answer_neuron_passages(
+    models: ModelQueries,
+    model: str,
+    *,
+    stack: Annotated[str, STACK],
+    layer: Annotated[int, LAYER] = 0,
+    neurons: Annotated[list[int], IntList(title="Neurons", default=(), use="request")],
+) -> Answer:
+    """The sentence in which each of these neurons of a feed-forward is most active, by index; None
+    for one that never is. n_sentences: of how many; 0 where they were not recorded."""
+    recorded = models.model(model).neurons or {"neurons": {}}
+    of_layer = recorded["neurons"].get(f"{stack}.{layer}")
+    if of_layer is None:
+        return {"passages": {}, "n_sentences": 0}
+    known = [index for index in neurons if 0 <= index < len(of_layer["sentence"])]
+    return {
+        "passages": {str(at): _passage(recorded["sentences"], of_layer, at) for at in known},
+        "n_sentences": recorded["n_sentences"],
+    }
+
+
+def _passage(
+    sentences: list[list[str]], of_layer: dict[str, list[Any]], index: int
+) -> dict[str, Any] | None:
+    """text: to be read again. before, token, after: it, or its translation, around the token."""
+    number, start = of_layer["sentence"][index], of_layer["start"][index]
+    if number < 0:
+        return None
+    text, shown = sentences[number][0], sentences[number][-1]
+    end = start + of_layer["length"][index]
+    parts = {"before": shown[:start], "token": shown[start:end], "after": shown[end:]}
+    return {"text": text, **parts, "activation": of_layer["activation"][index]}

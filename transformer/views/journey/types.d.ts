@@ -106,11 +106,25 @@ export interface PassagesAnswer {
   title: string;
   n_texts: number;
 }
+/** A sentence around the token at which a neuron fires most; text: what is read there, before a translation. */
+export interface NeuronPassage {
+  text: string;
+  before: string;
+  token: string;
+  after: string;
+  activation: number;
+}
+/** Where neurons fire, by index: null for one that never does; n_sentences: 0 where they are not recorded. */
+export interface NeuronPassages {
+  passages: Record<string, NeuronPassage | null>;
+  n_sentences: number;
+}
 
-/** A feed-forward by its place. */
+/** A feed-forward by its place; neuron: one of it that is asked about. */
 export interface Forward {
   stack: string;
   layer: number;
+  neuron?: number;
 }
 /** What a part adds to the logit of the word; of a feed-forward without kind and head. */
 export interface Amount {
@@ -277,6 +291,7 @@ declare module "../../web/types" {
     feed_forward: FeedForward;
     word_effects: WordEffects;
     passages: PassagesAnswer;
+    neuron_passages: NeuronPassages;
     typed: TypedAnswer;
   }
 }
