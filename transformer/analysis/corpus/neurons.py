@@ -220,7 +220,8 @@ def recorded(model: Model, peaks: Peaks, texts: Iterable[str]) -> dict[str, Any]
     wanted = {int(number) for number in peaks.sentence[is_active]}
     kept = {at: text for at, text in enumerate(sentences(texts)) if at in wanted}
     numbers = {at: number for number, at in enumerate(kept)}
-    read_ids = {at: ids_of(model, text)[1] for at, text in kept.items()}
+    with one_thread():
+        read_ids = {at: ids_of(model, text)[1] for at, text in kept.items()}
     whole = {at: _text(model, ids) for at, ids in read_ids.items()}
 
     def neuron(layer: int, index: int) -> tuple[float, ...]:

@@ -127,8 +127,8 @@ export const ForwardCard = ({ part, answer }) => {
     return { ...found, texts: [whole.labels, found.labels] };
   };
   const found = useAnswer(part, both, answer && forwardAsked(answer)).current;
-  const neurons = found && found.neurons.map((/** @type {Neuron} */ { index }) => index);
-  const place = neurons?.length > 0 && { model, stack: at.stack, layer: at.layer, neurons };
+  const neurons = (found?.neurons ?? []).map((/** @type {Neuron} */ { index }) => index);
+  const place = neurons.length > 0 && { model, stack: at.stack, layer: at.layer, neurons };
   const recorded = (/** @type {any} */ data) => ask("neuron_passages", data).catch(() => null);
   const passages = useAnswer(part, recorded, place).current;
   const isOff = isForwardOff(at);
