@@ -3,6 +3,7 @@
 import { said } from "../web/later.js";
 import { Model } from "./model.js";
 import { unpackedParts, unzipped } from "./page/packed.js";
+import { holdBackground } from "./pauses.js";
 import { questions } from "./questions/every.js";
 import { Runs } from "./runs.js";
 import { serve } from "./worker.js";
@@ -77,6 +78,7 @@ const load = async ({ model: name, kernel, files, weights, isPacked, facts, batc
 const answered =
   (name) =>
   ({ facts, others, ...data }) => {
+    holdBackground();
     const other = data.other && others ? runs.itemOf({ run: data.other }, others) : null;
     const compared = /** @type {import("./item.js").Item} */ (other); // for questions about two runs
     return questions[name](runs.itemOf(data, facts), data, runs.rowsOf(data), compared);

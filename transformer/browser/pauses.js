@@ -51,6 +51,13 @@ export const finishedSlowly = async (work, pause) => {
 
 export const SHORT_MS = 8; // at most half a frame
 
+const QUIET_MS = 150; // without a question, before work in the background goes on
+const latest = { questionAt: -Infinity }; // ms
+/** Work in the background waits: a question has come, and others may follow. */
+export const holdBackground = () => {
+  latest.questionAt = performance.now();
+};
+
 /** @type {Promise<void>[]} what is tried in the background, the newest last */
 const trials = [];
 /**
@@ -67,6 +74,10 @@ export const inBackground = async (work) => {
   trials.push(trial);
   const pause = async () => {
     await letOthers();
+    for (let left = 1; left > 0;) {
+      left = latest.questionAt + QUIET_MS - performance.now();
+      if (left > 0) await new Promise((done) => setTimeout(done, left));
+    }
     while (trials.at(-1) !== trial) await trials.at(-1);
   };
   try {

@@ -50,10 +50,10 @@ export class Text extends Reading {
   /**
    * `changed` as a generator that yields after each layer, and returns the text.
    * @param {Intervention[]} interventions
-   * @param {{upTo?: number}} options
+   * @param {{upTo?: number, into?: Text | null}} options into: a text that nobody reads any more, whose memory it takes
    * @returns {Generator<void, Text>}
    */
-  *changing(interventions, { upTo = this.ids.length }) {
+  *changing(interventions, { upTo = this.ids.length, into = null }) {
     const { network } = this;
     const nLayers = network.config.n_layers;
     const text = new Text(network, { ...this.options, interventions, source: undefined });
@@ -61,6 +61,7 @@ export class Text extends Reading {
     /** @type {(stack: StackName) => number} */
     const first = (stack) => firstChange(this.interventions, interventions, stack, nLayers);
     const grows = network.last.name === "decoder" && this.changes.areLocal && text.changes.areLocal;
+    if (into && (grows || upTo === this.ids.length)) text.stacks[network.last.name] = into.last;
     let from = first(network.last.name);
     if (network.config.family === "encoder-decoder") {
       const before = first("encoder");

@@ -127,9 +127,13 @@ const deciding = (item, data) =>
       return { n: null, heads: [] };
     const [likeliest] = largest(text.logitsAt(row), 1);
     const deciders = [];
+    /** @type {Text | null} */
+    let last = null;
     for (const { site, head } of heads) {
       const changes = [...text.interventions, off(site, head)];
-      const without = await finishedSlowly(text.changing(changes, { upTo }), pause);
+      /** @type {Text} */
+      const without = await finishedSlowly(text.changing(changes, { upTo, into: last }), pause);
+      last = without;
       const [other] = largest(without.logitsAt(row), 1);
       if (other !== likeliest) deciders.push({ ...siteOf(site), head });
     }
