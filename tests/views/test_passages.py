@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from transformer import load
+from transformer import bundled_names, load
 from transformer.analysis.feed_forward import feed_forward_at
 from transformer.views.attention.head_metrics import metrics_of
 from transformer.views.journey.passages import answer_neuron_passages, answer_passages
@@ -53,7 +53,7 @@ def test_heads_that_were_not_measured_have_no_passages(stories, tiny_model):
     assert answer_passages(models, run, site="decoder.5.self", head=0)["passages"] == []
 
 
-@pytest.mark.parametrize("name", ["stories", "fill-in"])
+@pytest.mark.parametrize("name", bundled_names())
 def test_a_neurons_sentence_read_again_has_the_recorded_activation(name):
     """At the marked token, in the run that a press on it makes."""
     model = load(name, "cpu")
