@@ -114,7 +114,7 @@ def train(made, trainer, specials, **settings):
 
 
 def piece_file(folder, name):
-    """Llama's tokenizer.model or T5's spiece.model, trained on the corpus."""
+    """Llama's tokenizer.model, T5's spiece.model or DeBERTa's spm.model, trained on the corpus."""
     import sentencepiece
 
     (folder / "corpus.txt").write_text("\n".join(CORPUS), encoding="utf-8")
@@ -124,6 +124,12 @@ def piece_file(folder, name):
     )  # fmt: skip
     if name == "spiece.model":
         own = dict(pad_id=0, eos_id=1, unk_id=2, bos_id=-1, vocab_size=120)
+    if name == "spm.model":
+        own = dict(
+            pad_id=0, bos_id=1, eos_id=2, unk_id=3, pad_piece="[PAD]", bos_piece="[CLS]",
+            eos_piece="[SEP]", unk_piece="[UNK]", vocab_size=400, byte_fallback=True,
+            control_symbols=["<ctrl>"], user_defined_symbols=["<user>", "x1"],
+        )  # fmt: skip
     sentencepiece.SentencePieceTrainer.train(
         input=str(folder / "corpus.txt"), model_prefix=str(folder / "made"), minloglevel=2,
         hard_vocab_limit=False, **own,

@@ -3,9 +3,11 @@
 import json
 import random
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import tokenizers
+from kit.documents import ROOT
 from kit.hf_folders import (
     CORPUS,
     byte_fallback,
@@ -19,14 +21,21 @@ from kit.hf_folders import (
     word_piece,
     write,
 )
+from sentencepiece import SentencePieceProcessor
 from tokenizers import decoders, models, pre_tokenizers, trainers
 from transformers import AutoTokenizer
 
 import transformer
 from transformer.analysis.corpus.reading import KINDS, kinds_of
+from transformer.checkpoint.hub import PATTERNS
 from transformer.tokenizer.foreign import SpecialIds
-from transformer.tokenizer.hf_tokenizers import FastTokenizer, read
-from transformer.tokenizer.pieces import PIECE_FILES, MarianTokenizer, PieceTokenizer
+from transformer.tokenizer.hf_tokenizers import TOKENIZER_FILES, FastTokenizer, read
+from transformer.tokenizer.pieces import (
+    MARIAN_FILES,
+    PIECE_FILES,
+    MarianTokenizer,
+    PieceTokenizer,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 AWKWARD = [
@@ -197,6 +206,54 @@ def test_the_ids_of_a_sentencepiece_file_are_those_of_transformers(name, tmp_pat
     )
     with pytest.raises(ValueError, match="pieces; needed: at most the network's vocabulary"):
         PieceTokenizer(path, ids, 50)
+
+
+SPM_WORDS = ({}, {"[MASK]": 0}, {"covid": 0, "[MASK]": 1}, {"[MASK]": 0, "<tool>": 1, "covid": 2})
+
+
+def test_debertas_spm_model_is_read_as_its_own_tokenizer_reads_it(tmp_path):
+    size = len(SentencePieceProcessor(str(piece_file(tmp_path, "spm.model"))))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "deberta-v2"}))
+    ids, draw = SpecialIds(start=1, ends=frozenset({2}), padding=0), random.Random(0)
+    parts = [*AWKWARD, "x1", "<user>", "<ctrl>", "Covid", "covid,", "<tool>", "The cat", "...", " "]
+    files = ("added_tokens.json", "added_tokens_decoder")
+    for lower, named_in, words in product([False, True], files, SPM_WORDS):
+        settings = {"vocab_type": "spm", "do_lower_case": lower}
+        for option in ({"split_by_punct": True}, {"add_prefix_space": False}):
+            settings |= draw.choice([{}, option])
+        settings |= draw.choice([{}, {"additional_special_tokens": []},
+                                 {"extra_special_tokens": ["<tool>"]}])  # fmt: skip
+        added = {name: size + at for name, at in words.items()}
+        if named_in == "added_tokens_decoder":
+            settings[named_in] = {at: {"content": name, "special": name != "covid"}
+                                  for name, at in added.items()}  # fmt: skip
+        else:
+            (tmp_path / named_in).write_text(json.dumps(added))
+            (tmp_path / "special_tokens_map.json").write_text(json.dumps({"mask_token": "[MASK]"}))
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+        theirs = AutoTokenizer.from_pretrained(tmp_path)
+        ours = read(tmp_path, ids, len(theirs) + 9)
+        assert {name: at for at, name in enumerate(ours.names) if name} == theirs.get_vocab()
+        assert ours.mask_id == theirs.mask_token_id
+        for _ in range(10):
+            text = "".join(draw.choices(parts, k=draw.randint(1, 4)))
+            wanted = theirs(text, split_special_tokens=True)["input_ids"]
+            assert ours.encode(text, special=True) == wanted, (text, settings)
+            assert ours.decode(wanted) == theirs.decode(wanted, skip_special_tokens=True), text
+            pair = theirs(text, "The x1", split_special_tokens=True)
+            types = pair["input_ids"], pair["token_type_ids"]
+            assert ours.pair(ours.encode(text), ours.encode("The x1")) == types, text
+        check_decoded(ours, theirs, len(theirs))
+    ours.save(tmp_path / "tokenizer.json")
+    again = read(tmp_path, ids, len(theirs) + 9)
+    assert again.encode("a covid cat", special=True) == ours.encode("a covid cat", special=True)
+
+
+def test_each_file_that_a_tokenizer_is_read_from_is_fetched_and_documented():
+    names = {*TOKENIZER_FILES, *PIECE_FILES, *MARIAN_FILES}
+    assert names <= {*PATTERNS}
+    text = (ROOT / "docs/your-model.md").read_text(encoding="utf-8")
+    assert [name for name in sorted(names) if f"`{name}`" not in text] == []
 
 
 OPT = {  # as facebook/opt-125m has it

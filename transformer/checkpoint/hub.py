@@ -17,7 +17,7 @@ _NAME = re.compile(r"([\w.-]+(?:/[\w.-]+)?)(?:@([\w./-]+))?", re.ASCII)
 PATTERNS = [
     "config.json", "generation_config.json", "model.safetensors", "model.safetensors.index.json",
     "model-*.safetensors", "tokenizer.json", "source.spm", "target.spm", "vocab.json", "vocab.txt",
-    "merges.txt", "tokenizer.model", "spiece.model", "tokenizer_config.json",
+    "merges.txt", "tokenizer.model", "spiece.model", "spm.model", "tokenizer_config.json",
     "special_tokens_map.json", "added_tokens.json", "chat_template.jinja", "README.md",
 ]  # fmt: skip
 

@@ -18,8 +18,13 @@ from transformer.tokenizer.chat import FILE, read_template
 from transformer.tokenizer.cost import check_cost
 from transformer.tokenizer.foreign import BYTE, SpecialIds, TheirTokenizer, settings_file
 from transformer.tokenizer.labels import byte_level_or_plain, show
-from transformer.tokenizer.pieces import PIECE_FILES, MarianTokenizer, PieceTokenizer
-from transformer.tokenizer.vocabulary_files import add_tokens, byte_level_bpe, word_piece
+from transformer.tokenizer.pieces import PIECE_FILES, MarianTokenizer, PieceTokenizer, deberta
+from transformer.tokenizer.vocabulary_files import (
+    add_tokens,
+    byte_level_bpe,
+    token_name,
+    word_piece,
+)
 
 MASKS = ("[MASK]", "<mask>")  # usual names of the mask token
 
@@ -28,12 +33,13 @@ _ANCHOR = "x"  # a token that stands for the others of a text
 
 
 # Files of a tokenizer -> how they are read, the first that a folder has.
-_FILES: dict[str, Callable[[Path, dict[str, Any]], BPETokenizer]] = {
+TOKENIZER_FILES: dict[str, Callable[[Path, dict[str, Any]], BPETokenizer]] = {
     "tokenizer.json": lambda folder, settings: BPETokenizer.from_file(
         str(folder / "tokenizer.json")
     ),
     "vocab.txt": word_piece,
     "merges.txt": byte_level_bpe,
+    "spm.model": deberta,
 }
 
 
@@ -44,7 +50,7 @@ class FastTokenizer(TheirTokenizer):
         try:
             check_file(path)
             settings = settings_file(path.parent)
-            bpe = _FILES[path.name](path.parent, settings)
+            bpe = TOKENIZER_FILES[path.name](path.parent, settings)
             add_tokens(bpe, path.parent, settings, vocab_size)
             content = json.loads(bpe.to_str())
         except (KeyboardInterrupt, SystemExit):
@@ -228,7 +234,7 @@ def _mask_name(path: Path) -> str | None:
     """The mask token that a settings file names, or None."""
     try:
         named = json.loads(text_of(path))["mask_token"]
-        return str(named["content"] if isinstance(named, dict) else named)
+        return token_name(named)
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
 
@@ -242,13 +248,14 @@ def read(folder: Path, ids: SpecialIds, vocab_size: int) -> TheirTokenizer:
         return MarianTokenizer(folder, ids, vocab_size)
     if settings_file(folder).get("tokenizer_class") == CLASS:
         return ByteTokenizer(folder, ids, vocab_size)
-    files = (folder / name for name in (*_FILES, *PIECE_FILES))
+    files = (folder / name for name in (*TOKENIZER_FILES, *PIECE_FILES))
     path = next((file for file in files if file.is_file()), None)
     if path is None:
         raise ValueError(
             f"{folder} holds no tokenizer.json; needed: one, or vocab.txt, or vocab.json and "
-            "merges.txt, or tokenizer.model, or Marian's source.spm, target.spm and vocab.json "
-            "(transformers writes it: AutoTokenizer.from_pretrained(...).save_pretrained(...))"
+            "merges.txt, or tokenizer.model, spiece.model or spm.model, or Marian's source.spm, "
+            "target.spm and vocab.json (transformers writes it: "
+            "AutoTokenizer.from_pretrained(...).save_pretrained(...))"
         )
     kind = PieceTokenizer if path.name in PIECE_FILES else FastTokenizer
     return kind(path, ids, vocab_size)

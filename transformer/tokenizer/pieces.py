@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
+from tokenizers import Tokenizer as BPETokenizer
 
 from transformer.checks import check_file, needs_package, shortened, text_of
 from transformer.tokenizer.chat import read_template
@@ -19,11 +23,24 @@ from transformer.tokenizer.foreign import (
     TheirTokenizer,
     settings_file,
 )
-from transformer.tokenizer.vocabulary_files import added_tokens, check_class
+from transformer.tokenizer.vocabulary_files import (
+    SPECIAL_LISTS,
+    add_tokens,
+    added_tokens,
+    check_class,
+    frame,
+    named_token,
+    token_name,
+)
 
 MARIAN_FILES = ("source.spm", "target.spm", "vocab.json")
 _UNKNOWN = "<unk>"
 _OF_PIECES = ("", "T5Tokenizer", "MT5Tokenizer")  # others number spiece.model's pieces otherwise
+
+_DEBERTA_NAMES = {  # in the order in which transformers adds those that are no pieces
+    "bos": "[CLS]", "eos": "[SEP]", "unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]",
+    "mask": "[MASK]",
+}  # fmt: skip
 
 
 class Frame(NamedTuple):
@@ -127,6 +144,45 @@ def _check_special(added: dict[int, dict[str, Any]]) -> None:
                 "file; needed: a tokenizer.json, which transformers writes: "
                 "AutoTokenizer.from_pretrained(...).save_pretrained(...)"
             )
+
+
+def deberta(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
+    """DeBERTa v2's and v3's tokenizer, from spm.model. Raises ValueError for another kind.
+
+    As in transformers, only the pieces and their scores are read: texts are normalized by NFC, not
+    by the model's own rules, and characters that are no pieces are unknown, not bytes.
+    """
+    check_class(folder, settings, ("DebertaV2Tokenizer",))
+    model = _pieces(folder / "spm.model")
+    pieces = [(model.id_to_piece(at), model.get_score(at)) for at in range(model.get_piece_size())]
+    names = {key: named_token(settings, key, name) for key, name in _DEBERTA_NAMES.items()}
+    unknown = (names["unk"], 0.0)
+    unk_id = pieces.index(unknown) if unknown in pieces else model.unk_id()
+    tokenizer = BPETokenizer(models.Unigram(pieces, unk_id=unk_id, byte_fallback=False))
+    tokenizer.normalizer = normalizers.Sequence([
+        *([normalizers.Lowercase()] if settings.get("do_lower_case") else []),
+        normalizers.Replace(Regex(r"\s{2,}|[\n\r\t]"), " "), normalizers.NFC(),
+        normalizers.Strip(left=False, right=True),
+    ])  # fmt: skip
+    scheme = "always" if settings.get("add_prefix_space", True) else "first"
+    words = pre_tokenizers.Metaspace(prepend_scheme=scheme)
+    punctuation = pre_tokenizers.Punctuation(behavior="isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [punctuation, words] if settings.get("split_by_punct") else [words]
+    )
+    tokenizer.decoder = decoders.Metaspace()
+    add_tokens(tokenizer, folder, settings, sys.maxsize)  # before the special ones
+    tokenizer.add_special_tokens([*names.values()])
+    lists = [settings[key] for key in SPECIAL_LISTS if isinstance(settings.get(key), list)]
+    if lists:  # in place of the model's own symbols
+        tokenizer.add_special_tokens([token_name(token) for token in lists[0] or lists[-1]])
+    for at, (name, score) in enumerate([] if lists else pieces):
+        if model.is_control(at):
+            tokenizer.add_special_tokens([name])
+        elif score == 0 and not (model.is_unknown(at) or model.is_byte(at)):  # a user's own symbol
+            tokenizer.add_tokens([AddedToken(name, normalized=False)])
+    frame(tokenizer, names["cls"], names["sep"], types=True)
+    return tokenizer
 
 
 class MarianTokenizer(TheirTokenizer):

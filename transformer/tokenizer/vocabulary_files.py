@@ -27,6 +27,7 @@ BYTE_LEVEL = (
 # By model_type, where no file names the tokenizer.
 _DEFAULTS = {
     "albert": "AlbertTokenizer",
+    "deberta-v2": "DebertaV2Tokenizer",
     "pegasus": "PegasusTokenizer",
     "bert": "BertTokenizer", "distilbert": "BertTokenizer", "electra": "BertTokenizer",
     "mpnet": "MPNetTokenizer", "gpt2": "GPT2Tokenizer", "gpt_neo": "GPT2Tokenizer",
@@ -34,6 +35,7 @@ _DEFAULTS = {
     "olmo": "GPTNeoXTokenizer", "qwen2": "Qwen2Tokenizer", "qwen3": "Qwen2Tokenizer",
     "roberta": "RobertaTokenizer", "bart": "BartTokenizer",
 }  # fmt: skip
+SPECIAL_LISTS = ("extra_special_tokens", "additional_special_tokens")  # in settings files
 _SPECIALS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>")
 _QWEN_WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
@@ -44,7 +46,7 @@ _QWEN_WORDS = (
 def word_piece(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
     """BERT's tokenizer, from vocab.txt. Raises ValueError for another kind of tokenizer."""
     defaults = WORD_PIECE[check_class(folder, settings, WORD_PIECE)]
-    names = {key: _named(settings, key, name) for key, name in defaults.items()}
+    names = {key: named_token(settings, key, name) for key, name in defaults.items()}
     check_file(folder / "vocab.txt")
     vocabulary = models.WordPiece.read_file(str(folder / "vocab.txt"))
     tokenizer = BPETokenizer(models.WordPiece(vocabulary, unk_token=names["unk"]))
@@ -56,7 +58,7 @@ def word_piece(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
     tokenizer.add_special_tokens([name for name in names.values() if name in vocabulary])
-    _frame(tokenizer, names["cls"], names["sep"], types=names["cls"] == _BERT_NAMES["cls"])
+    frame(tokenizer, names["cls"], names["sep"], types=names["cls"] == _BERT_NAMES["cls"])
     return tokenizer
 
 
@@ -83,13 +85,15 @@ def byte_level_bpe(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
         [AddedToken(name, special=True, lstrip=name == "<mask>") for name in specials]
     )
     if kind in ("RobertaTokenizer", "BartTokenizer"):
-        _frame(tokenizer, "<s>", "</s>")
+        frame(tokenizer, "<s>", "</s>")
     else:
         begin, end = (
-            _named(settings, name, "<|endoftext|>") if settings.get(f"add_{name}_token") else None
+            named_token(settings, name, "<|endoftext|>")
+            if settings.get(f"add_{name}_token")
+            else None
             for name in ("bos", "eos")
         )
-        _frame(tokenizer, begin, end)
+        frame(tokenizer, begin, end)
     return tokenizer
 
 
@@ -115,13 +119,17 @@ def check_class(folder: Path, settings: dict[str, Any], classes: Any) -> str:
     return kind
 
 
-def _named(settings: dict[str, Any], key: str, default: str) -> str:
+def named_token(settings: dict[str, Any], key: str, default: str) -> str:
     """A special token's name in the settings."""
-    name = settings.get(f"{key}_token") or default
-    return str(name["content"] if isinstance(name, dict) else name)
+    return token_name(settings.get(f"{key}_token") or default)
 
 
-def _frame(
+def token_name(token: Any) -> str:
+    """The name of a token in a settings file, which may give it flags."""
+    return str(token["content"] if isinstance(token, dict) else token)
+
+
+def frame(
     tokenizer: BPETokenizer, begin: str | None, end: str | None, *, types: bool = False
 ) -> None:
     """Put special tokens before and after a text, and between two: one of them where the second has
@@ -178,9 +186,9 @@ def added_tokens(folder: Path, settings: dict[str, Any]) -> dict[int, dict[str, 
 def _special_names(settings: dict[str, Any]) -> Iterator[str]:
     """The names of special tokens in a settings file."""
     for key, value in settings.items():
-        if key.endswith("_token") or key in ("additional_special_tokens", "extra_special_tokens"):
+        if key.endswith("_token") or key in SPECIAL_LISTS:
             for token in value if isinstance(value, list) else [value]:
-                yield str(token["content"] if isinstance(token, dict) else token)
+                yield token_name(token)
 
 
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
