@@ -234,3 +234,26 @@ def test_a_recorded_training_plays_and_one_press_breaks_its_best_head(visit):
     data = page.locator(".altered").evaluate("({ dataset }) => ({ ...dataset })")
     assert int(data["right"]) < int(data["rightBefore"]) - 40
     expect(page.locator(".altered")).to_contain_text("layer 1, head 3 switched off")
+
+
+def test_next_from_far_down_opens_a_step_at_its_question(door):
+    page = door.page
+    page.set_viewport_size({"width": 1280, "height": 560})
+    door.go("lesson=stream.4")
+    page.locator(".card-guess label").first.click()
+    for _ in range(2):
+        page.locator(".card-hint").click()
+    turn(door, "Without the sum")
+    for part in (".card-title", ".card-guess .card-task"):
+        expect(page.locator(part)).to_be_in_viewport(ratio=1)
+
+
+def test_a_step_on_the_recorded_training_follows_the_visitors_own(door):
+    page = door.page
+    door.go("tab=learn&learn.n_steps=1")  # the first link to this tab, with the first exercise
+    expect(page.locator("[name='learn.n_steps']")).to_have_value("1")
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.wait_for_selector(".learn[data-state=ended]:not([data-id^=recorded])")
+    door.go("lesson=learning.6")
+    page.locator(".card-guess label").first.click()
+    expect(page.locator(".learn")).to_have_attribute("data-id", "recorded-induction")

@@ -34,6 +34,11 @@ const isAtEnd = () =>
 let letGo = () => {};
 // Leave what is pressed now to be moved: the press itself leads elsewhere.
 export const letPressedGo = () => letGo();
+// And the room that the document was given for what was pressed before.
+export const forgetPressed = () => {
+  letGo();
+  document.body.style.minHeight = "";
+};
 
 // Keep an element where it is in the window while the page around it changes. Where the page is scrolled by
 // anybody else, it is let go of.

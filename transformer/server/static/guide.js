@@ -213,6 +213,12 @@ const Guide = () => {
     ).getBoundingClientRect();
     if (top > 0) window.scrollBy({ top, behavior: "instant" });
   }, [isTour, place]);
+  // A lesson's step begins at its first line, whatever was scrolled to in the step before.
+  useLayoutEffect(() => {
+    if (!card || isTour) return;
+    for (const around of ["#left", "#tour-card"])
+      document.querySelector(around)?.scrollTo({ top: 0 });
+  }, [name]);
   const close = () => {
     cardState.isChoosing = false;
     giveBack();

@@ -4,6 +4,7 @@ import { batch as together } from "../../web/preact.js";
 import { ask } from "../../web/ask.js";
 import { cardState } from "../../web/card.js";
 import { say } from "../../web/messages.js";
+import { forgetPressed } from "../../web/pointer.js";
 import { page, showProblem } from "../../web/store.js";
 import { bindField, STAYS, staying } from "../../web/fields.js";
 import { apply } from "./link.js";
@@ -110,6 +111,7 @@ export const goToCard = (to, among = cardState.deck, isHere = false) => {
   const { state } = among.cards[to];
   cardState.endedBy = null;
   show(to, among);
+  if (among !== tour) forgetPressed(); // or the page would be scrolled to keep Next where it was pressed
   if (!state.more) window.scrollTo({ top: 0 }); // a section scrolls to itself
   const here = among === tour && { tour: String(to + 1) };
   if (Object.keys(state).length) apply({ ...state, ...staying(), ...here }, null, isHere);

@@ -6,6 +6,7 @@ import { say, numeral, sayN, sayWith } from "../../web/messages.js";
 import { html, useMemo, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { attentionOf, siteName } from "../../web/sites.js";
 import { ablationOf } from "../../web/runs.js";
+import { forgetPressed } from "../../web/pointer.js";
 import { page, shell } from "../../web/store.js";
 import { saveFile } from "../../web/plots.js";
 import { fields, staying } from "../../web/fields.js";
@@ -163,6 +164,8 @@ const Afterwards = ({ shown, facts, picked }) => {
       : best;
     /** @type {Record<string, string>} */
     const place = head ? { site: head.site, head: String(head.head) } : {};
+    forgetPressed();
+    window.scrollTo({ top: 0 }); // where the tab that it opens begins
     shell.apply({
       ...staying(),
       model,

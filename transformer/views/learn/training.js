@@ -29,6 +29,12 @@ export const isLive = (facts) =>
 
 // ---- what is to be trained, and what is shown ----
 
+// The shown step of a lesson, "" for none.
+const stepShown = () => {
+  const { deck, place } = cardState;
+  return deck.name && place !== null ? `${deck.name}.${place}` : "";
+};
+
 // declared: the fields, by name, with plan(), their values. shown: the shown training: its id, a step of it (at,
 // null for the last one), its question (null for the default), and whether a link set the fields, which otherwise
 // follow a recorded training.
@@ -52,18 +58,19 @@ export const useTraining = () =>
       if (!id.startsWith(RECORDED)) storage?.setItem(STORAGE_KEY, id);
     };
     const showRecorded = () => show(RECORDED + (before = fields[task]));
-    // A link's plan for a training of the visitor's own opens the section for it.
+    let step = stepShown();
+    // A link's plan for a training of the visitor's own opens the section for it; another step of a lesson speaks of
+    // the recorded one.
     followLinks("learn", () => {
       const { at } = shown;
-      if (fields[task] !== before) show(RECORDED + (before = fields[task]), { given: true, at });
+      const isNext = step !== (step = stepShown()) && step !== "";
+      if (fields[task] !== before || isNext)
+        show(RECORDED + (before = fields[task]), { given: true, at });
       shown.given = declared.some(
         ([field, one]) => field !== task && fields[field] !== one.default,
       );
     });
-    if (!shown.id) {
-      showRecorded();
-      shown.at = linked;
-    }
+    if (!shown.id) show(RECORDED + before, { at: linked, given: shown.given });
     const own = takeLeft(STORAGE_KEY);
     const showOwn = async () => {
       const { plan: planned } = await ask("learned", { id: own });
