@@ -173,7 +173,7 @@ def test_an_answered_press_is_not_asked_for_once_the_server_is_back(page):
     page.page.locator("#generate").click()
     wait_for_status(page.page, "1 token in")
     held[0].continue_()
-    page.page.wait_for_function("!viz.isConnectionLost()")
+    page.page.wait_for_function("!viz.isLost")
     page.page.unroute_all()
     wait_for_status(page.page, "1 token in")
 
