@@ -102,7 +102,7 @@ def test_words_stay_beside_a_change_at_chosen_positions(tiny_model):
     ):
         run = run_of(tiny_model, [change])
         for question in (word_effects, lambda model, run: without_words(model, run, [1])):
-            with pytest.raises(ValueError, match="beside a change at chosen positions"):
+            with pytest.raises(ValueError, match="together with a change at chosen positions"):
                 question(tiny_model, run)
     check(tiny_model, [Break("no-positions")])
 
