@@ -27,7 +27,7 @@ from transformer.server.resources import ARRAYS
 from transformer.server.service import Service
 
 OURS = str(Path(transformer.__file__).parent)
-PRESS, CLICK, TOGETHER = 41, 20, 48
+PRESS, CLICK, TOGETHER = 41, 20, 49
 HEADERS = {SESSION: "me", "accept": f"{ARRAYS}, application/json"}  # as the page sends them
 
 
