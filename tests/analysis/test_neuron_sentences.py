@@ -108,9 +108,11 @@ def test_the_command_writes_neurons_that_a_checkpoint_loads(tiny_model, tmp_path
     assert loaded.neurons == content
     loaded.save(tmp_path / "again")
     assert load(str(tmp_path / "again")).neurons == content
-    content["neurons"]["decoder.1"]["length"][3] = 99
-    (model / "neurons.json").write_text(json.dumps(content))
-    with pytest.raises(ValueError, match="is no usable file about neurons"):
-        load(str(model))
+    for field, value in (("length", 99), ("sentence", -2), ("start", -1)):
+        damaged = json.loads(json.dumps(content))
+        damaged["neurons"]["decoder.1"][field][3] = value
+        (model / "neurons.json").write_text(json.dumps(damaged))
+        with pytest.raises(ValueError, match="is no usable file about neurons"):
+            load(str(model))
     with pytest.raises(SystemExit, match="takes no --workers"):
         main([str(model), "--data", str(data), "--out", str(out), "--neurons", "--workers", "2"])

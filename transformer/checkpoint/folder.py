@@ -294,7 +294,8 @@ def _read_neurons(folder: Path, config: ModelConfig) -> dict[str, Any] | None:
                 raise ValueError(f"layer {shortened(place)} must have {config.d_ff} neurons")
             for sentence, start, length, activation in zip(*of_each, strict=True):
                 text = sentences[sentence][-1] if sentence != -1 else ""
-                is_there = start >= 0 and length >= 0 and start + length <= len(text)
+                is_there = sentence >= -1 and min(start, length) >= 0
+                is_there = is_there and start + length <= len(text)
                 if not is_there or not math.isfinite(activation):
                     raise ValueError(f"a neuron of {place} is active at no token of its sentence")
         return {**content, "n_sentences": n_sentences}
