@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kit.browser import Visit
-from playwright.sync_api import CDPSession
+from playwright.sync_api import CDPSession, expect
 
 PRESS, CLICK = 49, 37  # scripts of ours, without the libraries
 MODULE = re.compile(r"const module(\d+) = \(\(\) => \{")  # as views/export/bundle.py writes it
@@ -53,6 +53,8 @@ def test_a_press_and_a_click_on_a_head_run_through_few_scripts(page: Visit) -> N
     page.press(page.head(1, 1), ".attention")
     with noted(tools) as press:
         page.generate("The dog said")
+        expect(page.page.locator("#stop")).to_be_disabled()  # Gradio has heard of the end
+        page.page.evaluate("new Promise(requestIdleCallback)")
     with noted(tools) as click:
         page.press(page.head(0, 2), ".attention")
     tools.detach()

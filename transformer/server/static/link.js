@@ -230,13 +230,15 @@ const write = async (state, hash) => {
   put(text, entry !== null && isStepFrom(entry, state));
   entry = state;
 };
-// The address follows what is shown, unless it is another by then: a visitor has typed it.
+// The address follows what is shown, unless it is another by then: a visitor has typed it. A step is
+// written at once, so that Back leaves this step and not the one before.
 effect(() => {
   const state = snapshot();
   if (isOpening() || !page.run) return undefined;
   if (isWritten(state)) return undefined;
   if (entry !== null) takeBack();
-  const timer = setTimeout(write, PAUSE_MS, state, window.location.hash);
+  const pause = entry !== null && isStepFrom(entry, state) ? 0 : PAUSE_MS;
+  const timer = setTimeout(write, pause, state, window.location.hash);
   return () => clearTimeout(timer);
 });
 // Another run or another tab is a step of the history; a head or a colour is not.

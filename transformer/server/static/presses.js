@@ -92,7 +92,7 @@ const setWriting = (facts) => {
 /** @type {(facts: RunFacts | TextFacts) => void} */
 export const showText = (facts) => {
   const isDone = facts.state === "done";
-  if (!isDone && !page.writing) setTimeout(uncover, LONG_MS);
+  if (!isDone && !page.writing && page.opening) setTimeout(uncover, LONG_MS);
   setWriting(isDone ? null : /** @type {TextFacts} */ (facts));
   if (isDone && facts.run !== page.run?.run) setRun(/** @type {RunFacts} */ (facts));
 };
