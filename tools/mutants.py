@@ -8,10 +8,11 @@
 A mutant is one change by Cosmic Ray, or in JavaScript by tools/javascript/mutants.js: another
 operator, number or comparison, a condition negated, a decorator or a loop's body removed. The tests
 that ran its line are run, quickest first, until one fails; coverage finds them, once for each state
-of the code. Those of a script are all that run node: what only a browser test guards counts as
-alive. Of the variants of an operator at one place (+ as -, *, /, ...) one is drawn. Annotations are
-not mutated. Results are in build/mutants/, a line of JSON each. Mutants that no test can notice are
-listed, with the reason, in equivalent_mutants.toml.
+of the code. Those of a script are the node tests that import it, directly or not: what only a
+browser test guards counts as alive. Of the variants of an operator at one place (+ as -, *, /, ...)
+one is drawn. Annotations are not mutated. Results are in build/mutants/, a line of JSON each.
+Mutants that no test can notice are listed, with the reason, in equivalent_mutants.toml; an entry
+that matches no line of the code is named in the report.
 """
 
 from __future__ import annotations
@@ -128,7 +129,8 @@ class Coverage:
         """Tests that ran the line, those of its room first; for lines that run on import those that
         ran the file, or else a few of all."""
         if file.endswith(".js"):
-            return self.quickest({test for test in self._seconds if test.startswith(NODE_TESTS)})
+            tests = (test for test in self._seconds if test.startswith(NODE_TESTS))
+            return self.quickest({test for test in tests if file in _imported(_folder_of(test))})
         if file not in self._lines:
             self._lines[file] = self._data.contexts_by_lineno(file)
         by_line = self._lines[file]
@@ -232,6 +234,24 @@ def _script_faults(code: str) -> list[dict[str, Any]]:
     )  # fmt: skip
     assert isinstance(said, subprocess.CompletedProcess)
     return list(json.loads(said.stdout))
+
+
+def _folder_of(test: str) -> str:
+    return Path(test.partition("::")[0]).parent.as_posix()
+
+
+@cache
+def _imported(folder: str) -> set[str]:
+    """The scripts that a folder's node tests name, and those that these name in turn."""
+    named, left = set(), list((ROOT / folder).glob("*.test.js"))
+    while left:
+        path = left.pop()
+        for name in re.findall(r"""["'](\.[^"']*\.js)["']""", path.read_text(encoding="utf-8")):
+            script = (path.parent / name).resolve()
+            if script not in named and script.is_file():
+                named.add(script)
+                left.append(script)
+    return {path.relative_to(ROOT).as_posix() for path in named}
 
 
 def _annotated(file: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
@@ -370,6 +390,25 @@ def why_equivalent(found: Mapping[str, Any]) -> str | None:
     return next(reasons, None)
 
 
+def stale_entries() -> list[str]:
+    """Entries of equivalent_mutants.toml that match no line of the code any more."""
+    lines = {
+        path.relative_to(ROOT).as_posix(): "\n".join(
+            line.strip() for line in path.read_text(encoding="utf-8").splitlines()
+        )
+        for kind in ("*.py", "*.js")
+        for path in (ROOT / "transformer").rglob(kind)
+    }
+    return [
+        f"{entry.get('file', 'any file')}: {entry['before']}"
+        for entry in EQUIVALENT["mutants"]
+        if not any(
+            re.search(entry.get("file", ""), file) and re.search(entry["before"], code)
+            for file, code in lines.items()
+        )
+    ]
+
+
 def is_noticed(found: Mapping[str, Any]) -> bool:
     """Whether a test failed or hung."""
     return found["outcome"] in ("noticed", "hangs")
@@ -416,6 +455,8 @@ def report(found: Sequence[Mapping[str, Any]]) -> None:
         n_equivalent = sum(bool(reasons.get(_key(one))) for one in of)
         share = sum(map(is_noticed, of)) / max(1, len(of) - n_equivalent)
         print(f"| {file} | {len(of)} | {n_equivalent} | {share:.0%} |")
+    for entry in stale_entries():
+        print(f"equivalent_mutants.toml lists what is nowhere in the code: {entry}")
     for why, count in Counter(filter(None, reasons.values())).most_common():
         print(f"{count} equivalent: {why}")
     for one in alive:
