@@ -6,7 +6,15 @@ import { sentencesOf } from "../../transformer/browser/doubts.js";
 import { PLAIN_ENGLISH } from "../../transformer/browser/plain_text.js";
 import { unpacked } from "../../transformer/web/ask.js";
 import { cellAt, cellBox, drawnFrame } from "../../transformer/web/cells.js";
-import { branchAt, isAblated, withAblation } from "../../transformer/web/runs.js";
+import {
+  branchAt,
+  experiment,
+  isAblated,
+  isForwardOff,
+  switchForward,
+  withAblation,
+} from "../../transformer/web/runs.js";
+import { readPosition } from "../../transformer/web/selection.js";
 import { controls, page, setKey, setQuery, shell } from "../../transformer/web/store.js";
 
 const head = (/** @type {number} */ number, kind = "self") => ({
@@ -34,6 +42,60 @@ test("heads join those of their layer and kind that are switched off in the same
   );
   const back = withAblation(head(0), cross); // that one alone is on again
   assert.ok(!isAblated(head(0), back) && isAblated(head(2), back) && isAblated(head(1), back));
+});
+
+test("a feed-forward is off where all of it is, and on again without touching another", () => {
+  const off = { type: "ablate", stack: "decoder", layer: 1, part: "mlp_out" };
+  const others = [
+    { type: "add" },
+    { part: "z" },
+    { by: "mean" },
+    { positions: [0] },
+    { stack: "encoder" },
+    { layer: 0 },
+  ].map((change) => ({ ...off, ...change }));
+  /** @type {any[]} */
+  const asked = [];
+  shell.generate = (/** @type {any} */ request) => void asked.push(request.interventions);
+  const show = (/** @type {any[]} */ ...changes) => {
+    page.run = /** @type {any} */ ({ interventions: changes.map((is) => ({ is })) });
+  };
+  for (const other of others) {
+    show(other);
+    assert.ok(!isForwardOff(off), JSON.stringify(other));
+  }
+  show(...others, off);
+  assert.ok(isForwardOff(off));
+  switchForward(off);
+  show(...others);
+  switchForward(off);
+  assert.deepEqual(asked, [others, [...others, off]]);
+});
+
+test("an experiment is there for a network that writes alone", () => {
+  const [Component, finding] = experiment(
+    () => null,
+    () => "a finding",
+  );
+  for (const stack of ["encoder", "decoder"]) {
+    page.run = /** @type {any} */ ({ stack });
+    const isShown = [Component({}), finding()].map(Boolean);
+    assert.deepEqual(isShown, Array(2).fill(stack === "decoder"), stack);
+  }
+});
+
+test("the token read is the chosen one of the run's text, else the run's own", () => {
+  page.run = /** @type {any} */ ({
+    ...{ stack: "decoder", labels: [..."abcde"], source_labels: [..."abcde"] },
+    ...{ trace_start: 0, last_read: 3 },
+  });
+  for (const [stack, position] of /** @type {const} */ ([
+    ["decoder", 1],
+    ["encoder", 3],
+  ])) {
+    setQuery({ stack, index: 1 });
+    assert.equal(readPosition(), position, stack);
+  }
 });
 
 test("a branch keeps what was written before its step", () => {

@@ -3,7 +3,13 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { page } from "../../transformer/web/store.js";
-import { continued, inText, wholeCharacters, wordOf } from "../../transformer/web/text.js";
+import {
+  continued,
+  inText,
+  ReadingInWords,
+  wholeCharacters,
+  wordOf,
+} from "../../transformer/web/text.js";
 
 const END = "<|endoftext|>";
 const show = (/** @type {string[]} */ labels) => {
@@ -35,4 +41,19 @@ test("a text for people has no end sign and no half word", () => {
   assert.equal(continued([...cut, "."], 1), "help me to the big red fing.");
   assert.equal(wordOf("ittle", 1), "Little");
   assert.equal(wordOf("␣was", 1), "was");
+});
+
+test("a token that followed the same one last time is said to, wherever it stands", () => {
+  show(["a", "b", "a", "b"]);
+  for (const [index, followed] of [
+    [2, 1],
+    [3, 2],
+  ])
+    for (let read = 0; read <= index; read += 1) {
+      const weights = [0, 1, 2, 3].map((place) => Number(place === read));
+      const reading = /** @type {any} */ ({ stack: "decoder", whose: "It", weights, first: 0 });
+      const words = ReadingInWords({ token: { stack: "decoder", index }, reading }).flat();
+      const said = words.filter((part) => typeof part === "string").join("");
+      assert.equal(said.includes("which followed"), read === followed, `${index} reads ${read}`);
+    }
 });

@@ -68,7 +68,7 @@ def of_run(run: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         ("journey", place), ("without_head", place | at), ("telling", {}), ("deciding", place),
         ("atlas", kind), ("metrics", kind), ("metric_map", kind | {"metric": "entropy"}),
         ("passages", at), ("heatmap", at | {"numbers": True}),
-        ("attention_math", at | {"query": 2}),
+        ("attention_math", at | {"query": 2}), ("attention_math", at | {"query": None}),
         ("flow", kind | {"which": "mean", "layer": None, "numbers": True}), ("columns", kind),
         ("readers", kind | {"query": start + 2, "key": first + 1}),
         ("used_mask", {"site": str(site)}),
