@@ -68,7 +68,7 @@ def test_how_two_prompts_differ(asker):
     expect(asker.page.locator(".compare-a")).to_contain_text("named Tom.")
     expect(asker.page.locator(".compare-b option:checked")).to_contain_text("named Loki.")
     # beyond the answer: the opening was only read, and one press lets it write on as well
-    asker.page.locator(".compare-head").get_by_role("button", name="Write on").click()
+    asker.page.get_by_role("button", name="Write B on").click()
     asker.page.wait_for_function("() => viz.run.text.includes('Loki') && viz.run.n_prompt")
     asker.visit.wait_drawn(".compare-outcomes")
     asker.page.wait_for_selector("[data-picture=outcomes] .barlayer .point")  # both wrote
@@ -112,8 +112,8 @@ def test_what_padding_is_and_what_without_its_mask(asker):
 
 def test_what_without_positions(asker):
     asker.click(asker.page.get_by_role("button", name="Without positions?"))
-    asker.visit.wait_drawn(".breaks")
-    asker.click(asker.page.get_by_role("button", name="No positions", exact=True))
+    asker.visit.wait_drawn(".order")
+    asker.click(asker.page.get_by_role("button", name="Take the positions away"))
     asker.page.wait_for_function("() => viz.run.interventions.length")
     example = example_of(model("stories"))
     broken = model("stories").generate(

@@ -8,7 +8,7 @@ from tools.chromium import LAYOUT_SHIFT
 
 ANSWERS = {  # the tab that each question opens
     "Why not the future?": "Masks",
-    "Without positions?": "What if?",
+    "Without positions?": "Positions",
     "Why this word, and not another?": "Prediction",
     "Watch a head form": "Learn",
 }
@@ -176,7 +176,7 @@ def test_the_story_is_told_and_used_before_gradio_has_come(held, server):
     expect(look).to_be_visible()
     gradio()
     expect(look).to_be_hidden()
-    expect(page.locator(".breaks")).to_be_in_viewport()  # what was pressed
+    expect(page.locator(".order")).to_be_in_viewport()  # what was pressed
     page.get_by_role("tab", name="Journey").click()
     shown = page.locator("gradio-app .one-layer .head[aria-pressed=true]")
     expect(shown).to_have_attribute("aria-label", chosen)

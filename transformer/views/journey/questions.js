@@ -2,7 +2,6 @@
 
 import { fields } from "../../web/fields.js";
 import { say } from "../../web/messages.js";
-import { openSection } from "../../web/part.js";
 import { effect, html, signal } from "../../web/preact.js";
 import { letPressedGo } from "../../web/pointer.js";
 import { nextPaint, page, shell } from "../../web/store.js";
@@ -24,7 +23,11 @@ const QUESTIONS = [
     go: () => shell.openTab("masks"),
     fits: ({ stack }) => stack === "decoder",
   },
-  { says: say("Without positions?"), go: () => openSection("breaks", "what-if") },
+  {
+    says: say("Without positions?"),
+    go: () => shell.openTab("positions"),
+    fits: ({ adds_positions: adds, is_rotary: isRotary }) => adds || isRotary,
+  },
   { says: say("Why this word, and not another?"), go: () => shell.openTab("prediction") },
   { says: say("Watch a head form"), go: () => shell.openTab("learn") },
 ];

@@ -254,18 +254,19 @@ const Choice = ({ others, gone, b, choose }) => {
     <label>B: <select class="compare-b" onChange=${(/** @type {import("../../web/types").ChangeOf<HTMLSelectElement>} */ { target }) => choose(target.value)}>
       ${others.map(option)}
     </select></label>
-    ${isOnlyRead && html`<span class="whatif-buttons"><button type="button" class="main" onClick=${write}>${say("Write on")}</button></span>`}
+    ${isOnlyRead && html`<span class="whatif-buttons"><button type="button" class="main" onClick=${write}>${say("Write B on")}</button></span>`}
   </div>
   <p class="compare-none" hidden=${others.length > 0}>${NONE}</p>`;
 };
 
-// B unless another was chosen: the intact run of an altered text, else the newest other one.
+// B unless another was chosen: the intact run of an altered text, else the newest other one that wrote something.
 /** @type {(others: import("../../web/types").PastRun[]) => import("../../web/types").PastRun | undefined} */
 const usual = (others) => {
   const { text, model } = page.run ?? {};
   const isIntact = (/** @type {import("../../web/types").PastRun} */ { facts }) =>
     facts.text === text && facts.model === model && !facts.interventions.length;
-  return (page.run?.interventions.length && others.find(isIntact)) || others[0];
+  const wrote = others.find(({ facts }) => facts.probabilities.length > 0);
+  return (page.run?.interventions.length && others.find(isIntact)) || wrote || others[0];
 };
 
 const Compare = () => {
