@@ -184,6 +184,17 @@ def test_a_feed_forward_has_a_card_and_is_marked_in_model(door):
     expect(shaded).to_have_count(0)
 
 
+def test_projected_sentences_of_neurons_show_the_token_that_fires(door):
+    door.page.set_viewport_size({"width": 1280, "height": 720})
+    door.go("model=stories&tab=journey&forward=decoder.5&projector=1")
+    tokens = door.page.locator(".neurons .fires strong")
+    expect(tokens).to_have_count(5)
+    expect(tokens.first).to_be_visible()
+    beyond = """tokens => tokens.filter(token => token.getBoundingClientRect().right
+        > token.closest(".fires").getBoundingClientRect().right).map(token => token.innerText)"""
+    assert tokens.evaluate_all(beyond) == []
+
+
 def test_a_head_to_switch_off_is_named_by_what_it_does(door):
     door.page.mouse.move(5, 5)
     door.go("model=stories&tab=what-if")

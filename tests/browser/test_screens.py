@@ -119,7 +119,8 @@ def test_no_tab_of_a_model_is_too_tall(visit, address):
                 assert words.evaluate("box => box.scrollWidth <= box.clientWidth"), name
     # Projected, a tab's picture and findings are in the window, whole.
     page.set_viewport_size({"width": 1280, "height": 720})
-    for tab, last in (("attention", ".large .main-svg"), ("what-if", ".what-card:last-child")):
+    lowest = {"attention": ".large .main-svg", "what-if": ".what-card:last-child"}
+    for tab, last in (lowest | {"learn": ".learn-ask"}).items():
         opened.go(f"model=stories&tab={tab}&projector=1")
         page.wait_for_function(PAINTED)
         expect(page.locator(last).first).to_be_attached()

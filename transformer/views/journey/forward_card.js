@@ -43,7 +43,7 @@ const Fires = ({ at: { stack, layer }, index, passages, choose }) => {
     shell.apply({ model, text, max_new_tokens: NEW_TOKENS, tab: "journey", forward });
   };
   return html`<button type="button" class="fires" title=${text} onClick=${read}>
-    <bdi translate=${false}>${before}<strong>${token}</strong>${after}</bdi></button>`;
+    <bdi translate=${false}><span class="lead">${before}</span><strong>${token}</strong><span class="rest">${after}</span></bdi></button>`;
 };
 
 /** @type {(props: { neuron: Neuron, most: number, isChosen: boolean, choose: () => void, at: Forward, passages: NeuronPassages | null }) => any} */
