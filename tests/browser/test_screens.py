@@ -183,6 +183,15 @@ def test_the_story_is_told_and_used_before_gradio_has_come(held, server):
     expect(shown).to_have_attribute("aria-label", chosen)
 
 
+def test_a_phones_link_to_the_journey_begins_with_its_text(held, server):
+    page, _ = held
+    page.goto(f"{server.url}#model=stories&tab=journey")
+    expect(page.locator("#first-look")).to_be_hidden()
+    page.locator(".head-card li").first.wait_for()
+    page.wait_for_timeout(500)  # in which another tab's link leads down
+    expect(page.locator(".text-tokens:visible")).to_be_in_viewport()
+
+
 def test_a_link_to_a_text_is_opened_before_gradio_has_come(held, server):
     page, hold = held
     gradio = hold(GRADIO_JS)

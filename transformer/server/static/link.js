@@ -209,7 +209,7 @@ const open = async (wanted) => {
   if (page.opening !== wanted) return;
   if (!views) entry = snapshot();
   page.opening = null;
-  if (views?.tab && !wanted.isChosen) showTabs();
+  if (views?.tab && fields.tab !== "journey" && !wanted.isChosen) showTabs(); // it begins with the text
 };
 
 // ---- the address ----
