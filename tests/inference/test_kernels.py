@@ -68,6 +68,27 @@ def test_every_kernel_and_weight_type_agrees_with_float64(library, n_tokens):
                 torch.testing.assert_close(out.double(), exact, atol=1e-4, rtol=1e-5)
 
 
+@pytest.mark.parametrize("size", [2, 30, 32, 46, 96, 2000])  # more pairs than a panel is deep
+def test_rounded_products_are_those_of_bfloat16_numbers(library, size):
+    generator = torch.Generator().manual_seed(0)
+    for n_tokens in (1, 5, 50):
+        weights = torch.randn(75, size, generator=generator).bfloat16()
+        x = torch.randn(n_tokens, size, generator=generator)
+        out = torch.full((n_tokens, 75), float("nan"))
+        if c_compiler.multiplied_rounded(library, weights, x, out):
+            exact = x.bfloat16().double() @ weights.double().T
+            torch.testing.assert_close(out.double(), exact, atol=2e-4, rtol=1e-5)
+        else:
+            assert out.isnan().all()
+
+
+def test_a_cpu_that_multiplies_bfloat16_is_used_so(library, request):
+    can = "native" in request.node.name and "avx512_bf16" in c_compiler._cpu()
+    x, out = torch.ones(40, 8), torch.empty(40, 4)
+    weights = torch.ones(4, 8, dtype=torch.bfloat16)
+    assert c_compiler.multiplied_rounded(library, weights, x, out) == can
+
+
 @pytest.mark.parametrize("preset", ["gpt", "vaswani-2017"])
 def test_every_variant_of_the_step_reads_as_the_network_does(library, preset, monkeypatch):
     changes = dict(vocab_size=43, d_model=72, n_heads=3, n_layers=2, d_ff=150, max_len=64)

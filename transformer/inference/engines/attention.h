@@ -164,7 +164,7 @@ static void attend_together(const Network *net, int window, Range heads, Vectors
             const int oldest = read > window ? read - window : 0;
             const int n_keys = places.first + t + n - oldest;
             const int64_t from = (oldest - places.first) * rows.apart;
-            const Vectors scores = {work->scores, n_keys + GAP};
+            const Vectors scores = {work->scores, n_keys + GAP, NULL, 0};
             const Matrix asked = {keys + from, FLOAT32, n_keys, D, rows.apart, 1};
             const Matrix given = {values + from, FLOAT32, D, n_keys, 1, rows.apart};
             float *out = attended.at + t * attended.apart + h * D;
@@ -207,8 +207,9 @@ static void attend_to_past(const Network *net, const Layer *layer, Vectors input
     const int apart = G % share.count == 0; /* each thread makes all that its own heads read */
     const Range heads = part_of(H, share), groups = part_of(G, share);
     const Range others = apart ? groups : part_of(G, from_the_end);
-    const Vectors keys = {rows.at + (int64_t)H * D, rows.apart};
-    const Vectors values = {keys.at + (int64_t)G * D, rows.apart};
+    const Vectors keys = {rows.at + (int64_t)H * D, rows.apart, NULL, 0};
+    const Vectors values = {keys.at + (int64_t)G * D, rows.apart, NULL, 0};
+    input = rounded(net, input, C, work);
     multiply(net, &own->query, places.n, input, C, rows_of(heads, D), NONE, rows);
     multiply(net, &own->key, places.n, input, C, rows_of(groups, D), NONE, keys);
     multiply(net, &own->value, places.n, input, C, rows_of(others, D), NONE, values);
@@ -235,6 +236,7 @@ static void attend_to_memory(const Network *net, const Text *text, int index, Ve
     const int H = net->n_heads, G = net->n_key_heads, D = net->head_size;
     const float *memory = text->memory + (int64_t)index * text->n_memory * 2 * G * D;
     const Range heads = part_of(H, work->share);
+    input = rounded(net, input, net->width, work);
     multiply(net, &cross->query, work->n, input, net->width, rows_of(heads, D), NONE, asked);
     for (int t = 0; t < work->n; t++) {
         float *queries = asked.at + t * asked.apart;

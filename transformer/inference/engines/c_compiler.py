@@ -3,8 +3,10 @@
 The speed of a step is the speed of reading the weights. The best way depends on the CPU's
 registers, on the memory and on the compiler: one row after the other or four at once, in vectors
 of 16, 32 or 64 bytes, with or without prefetching. `quickest` measures the kernels of `kernels.h`.
+Many tokens are multiplied by weights of bfloat16 either in float32 or, rounded, in bfloat16, which
+some CPUs do in half the time: `is_rounding_faster` measures it.
 
-The library and its fastest kernels are kept in the user's cache folder, so that the compiler runs
+The library and what was measured are kept in the user's cache folder, so that the compiler runs
 once per machine (one to two seconds). Without a compiler or the source, PyTorch does the work.
 """
 
@@ -22,7 +24,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,7 +66,8 @@ class Kernel(NamedTuple):
 
 class Step(NamedTuple):
     """read, each, ahead, are_same, work_size: step.c's functions. kernels: the index in `all` of
-    the fastest kernel for each of TYPES. flags: the compiler's options for this machine."""
+    the fastest kernel for each of TYPES. flags: the compiler's options for this machine. rounds:
+    whether products of many tokens in bfloat16 are faster than in float32."""
 
     read: Callable[..., None]
     each: Callable[..., None]
@@ -73,6 +77,7 @@ class Step(NamedTuple):
     kernels: tuple[int, ...]
     all: list[Kernel]
     flags: tuple[str, ...] = ()
+    rounds: bool = False
 
 
 def variants(machine: str, system: str, openmp: Path = OPENMP) -> list[tuple[str, ...]]:
@@ -101,7 +106,8 @@ def compiled_step() -> Step | None:
         for flags in variants(platform.machine(), platform.system()):
             noted = _library((*compiler, *FLAGS, *flags))
             if noted is not None:
-                return step_of(noted.library, _numbers(noted.note), flags)
+                *kernels, rounds = _numbers(noted.note)
+                return step_of(noted.library, tuple(kernels), flags, rounds=bool(rounds))
     except subprocess.TimeoutExpired:
         print(
             f"the C compiler {compiler[0]} did not end within {COMPILE_S:g} s; texts are "
@@ -117,8 +123,14 @@ def loaded_step() -> Step | None:
     return compiled_step() if compiled_step.cache_info().currsize else None
 
 
-def step_of(library: ctypes.CDLL, kernels: tuple[int, ...], flags: tuple[str, ...] = ()) -> Step:
-    """The functions of a library, and the kernels to use."""
+def step_of(
+    library: ctypes.CDLL,
+    kernels: tuple[int, ...],
+    flags: tuple[str, ...] = (),
+    *,
+    rounds: bool = False,
+) -> Step:
+    """The functions of a library, and the kernels to use. rounds: see Step."""
     read: Any = library[SYMBOL]
     each: Any = library["read_each"]
     work_size: Any = library["work_size"]
@@ -132,7 +144,8 @@ def step_of(library: ctypes.CDLL, kernels: tuple[int, ...], flags: tuple[str, ..
     are_same.argtypes = [pointer, number, ctypes.c_char_p]
     ahead.restype = are_same.restype = number
     work_size.argtypes, work_size.restype = [pointer, number, number, number], ctypes.c_int64
-    return Step(read, each, ahead, are_same, work_size, kernels, kernels_of(library), flags)
+    kernels_here = kernels_of(library)
+    return Step(read, each, ahead, are_same, work_size, kernels, kernels_here, flags, rounds)
 
 
 def _compiler() -> tuple[str, ...] | None:
@@ -164,14 +177,14 @@ def _library(command: tuple[str, ...]) -> Noted | None:
 
 
 def _note(library: ctypes.CDLL) -> str:
-    """The fastest kernels, as part of a file's name."""
-    return ".".join(map(str, quickest(library)))
+    """The fastest kernels, and whether rounding is faster, as part of a file's name."""
+    return ".".join(map(str, (*quickest(library), int(is_rounding_faster(library)))))
 
 
 def _fits(library: ctypes.CDLL, note: str) -> bool:
     """Whether a note names kernels of this library."""
     numbers, count = _numbers(note), len(kernels_of(library))
-    return len(numbers) == len(TYPES) and all(number < count for number in numbers)
+    return len(numbers) == len(TYPES) + 1 and all(number < count for number in numbers[:-1])
 
 
 def _numbers(note: str) -> tuple[int, ...]:
@@ -231,6 +244,33 @@ def multiplied(
     library.multiply_rows(kernel, kind, at[0], rows, at[1], tokens, size, at[2])
 
 
+def multiplied_rounded(
+    library: ctypes.CDLL, weights: torch.Tensor, x: torch.Tensor, out: torch.Tensor
+) -> bool:
+    """weights (n, size) of bfloat16, for an even size, times x (tokens, size) rounded to bfloat16
+    into out (tokens, n); False on a CPU without the instruction."""
+    (rows, size), tokens = weights.shape, len(x)
+    pairs, pointer = new_floats(tokens * size // 2), ctypes.c_void_p
+    at = [address_of(weights, types=TYPES), *map(address_of, (x, out, pairs))]
+    weights_at, x_at, out_at, pairs_at = map(pointer, at)
+    return bool(library.multiply_rounded(weights_at, rows, x_at, tokens, size, out_at, pairs_at))
+
+
+def is_rounding_faster(library: ctypes.CDLL) -> bool:
+    """Whether many tokens times weights of bfloat16 take clearly less time in bfloat16."""
+    weights = new_floats(WIDTH, WIDTH).fill_(1).to(torch.bfloat16)
+    x, out = new_floats(WIDTH, WIDTH).fill_(1), new_floats(WIDTH, WIDTH)
+    if not multiplied_rounded(library, weights, x, out):
+        return False
+    exact, rounded = _least_times(
+        [
+            partial(multiplied, library, 0, weights, x, out),
+            partial(multiplied_rounded, library, weights, x, out),
+        ]
+    )
+    return rounded < MAX_TIME_SHARE * exact
+
+
 def quickest(library: ctypes.CDLL) -> tuple[int, ...]:
     """The index of the best kernel for each of TYPES, by the shortest of interleaved timings.
 
@@ -242,11 +282,19 @@ def quickest(library: ctypes.CDLL) -> tuple[int, ...]:
 
 def _quickest_for(library: ctypes.CDLL, weights: torch.Tensor) -> int:
     x, out = new_floats(WIDTH).fill_(1), new_floats(len(weights))
-    least = [float("inf")] * library.kernel_facts(-1, None)
-    for _ in range(ROUNDS):
-        for kernel in range(len(least)):
-            started = time.thread_time()
-            multiplied(library, kernel, weights, x, out)
-            least[kernel] = min(least[kernel], time.thread_time() - started)
-    best = min(range(len(least)), key=least.__getitem__)
+    kernels = range(library.kernel_facts(-1, None))
+    ways = [partial(multiplied, library, kernel, weights, x, out) for kernel in kernels]
+    least = _least_times(ways)
+    best = min(kernels, key=least.__getitem__)
     return best if least[best] < MAX_TIME_SHARE * least[0] else 0
+
+
+def _least_times(ways: Sequence[Callable[[], object]]) -> list[float]:
+    """The least seconds of this thread's CPU time that each takes, in turn."""
+    least = [float("inf")] * len(ways)
+    for _ in range(ROUNDS):
+        for place, way in enumerate(ways):
+            started = time.thread_time()
+            way()
+            least[place] = min(least[place], time.thread_time() - started)
+    return least

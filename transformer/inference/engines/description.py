@@ -69,7 +69,7 @@ class Network(Structure):
     _fields_ = [
         *_fields(c_int, "n_layers", "n_heads", "n_key_heads", "head_size", "width", "hidden"),
         *_fields(c_int, "vocabulary", "max_len", "rotary_dim"),
-        *_fields(c_int, "norm_first", "parallel", "rms", "activation", "crosses"),
+        *_fields(c_int, "norm_first", "parallel", "rms", "activation", "crosses", "rounds"),
         ("kernels", c_int * len(TYPES)),
         *_fields(c_float, "eps", "scale", "residual_scale", "score_scale", "score_cap"),
         *_fields(c_float, "logit_scale", "logit_cap"),
@@ -96,10 +96,13 @@ class Description:
 
     They are the network's weights; where bfloat16 or float16 hold the same numbers, which take half
     as long to read, a copy in that type.
+    rounds: multiply many tokens in bfloat16 by the matrices of a network stored in bfloat16.
     Raises ValueError for weights that are not float32 on a CPU or not contiguous.
     """
 
-    def __init__(self, network: DecoderOnly | EncoderDecoder, kernels: tuple[int, ...]) -> None:
+    def __init__(
+        self, network: DecoderOnly | EncoderDecoder, kernels: tuple[int, ...], *, rounds: bool
+    ) -> None:
         self._held: list[Tensor] = []
         self._copies: dict[int, Tensor] = {}  # by address; a tied matrix has one
         self.copied: list[Tensor] = []  # the network's weights that these are copies of
@@ -115,6 +118,7 @@ class Description:
             norm_first=not PLACEMENTS[config.norm].of_sum, parallel=config.parallel,
             rms=config.norm_kind != "layer", activation=ACTIVATIONS.index(config.activation),
             crosses=isinstance(network, EncoderDecoder), kernels=kernels,
+            rounds=rounds and embedding.tokens.weight.dtype == torch.bfloat16,
             eps=config.norm_eps, scale=embedding.scale, residual_scale=config.residual_scale,
             score_scale=config.score_size**-0.5, score_cap=config.score_cap or 0,
             logit_scale=config.logit_scale, logit_cap=config.logit_cap or 0,

@@ -7,6 +7,11 @@
 #if defined(__F16C__) || defined(__AVX512F__)
 #include <immintrin.h>
 #endif
+#if defined(__AVX512F__) && defined(__AVX512BF16__)
+#define HAS_PAIRS 1
+#else
+#define HAS_PAIRS 0
+#endif
 
 /* Panels: some rows of weights transposed, so that the weights of one number of x are contiguous.
  * For many vectors x, this costs less than it saves. */
@@ -99,6 +104,28 @@ static void pack(Matrix w, int out, int in, int n_in, int wide, float *panel) {
 #endif
 #include "lanes.h"
 #undef WIDTH
+
+#if HAS_PAIRS
+/* to[k]: x[2 k] and x[2 k + 1] rounded to bfloat16, for an even number n of numbers. */
+static void to_pairs(const float *x, int n, float *to) {
+    for (int i = 0; i < n; i += 32) {
+        const int left = n - i < 32 ? n - i : 32, later = left > 16 ? left - 16 : 0;
+        const __mmask16 some = left < 16 ? (1 << left) - 1 : 0xffff, more = (1 << later) - 1;
+        const __m512 first = _mm512_maskz_loadu_ps(some, x + i);
+        const __m512 second = _mm512_maskz_loadu_ps(more, x + i + 16);
+        const __mmask16 pairs = (1 << left / 2) - 1;
+        _mm512_mask_storeu_ps(to + i / 2, pairs, (__m512)_mm512_cvtne2ps_pbh(second, first));
+    }
+}
+
+/* y += W x for a W of bfloat16 with an even number of contiguous columns, and vectors x of pairs;
+ * x_apart: in pairs. An instruction adds twice as many products as for float32. */
+static void add_rounded(Matrix w, const float *x, int64_t x_apart, int n_tokens, float *y,
+                        int64_t y_apart) {
+    const Matrix pairs = {w.at, FLOAT32, w.n_out, w.n_in / 2, w.out_apart / 2, 1};
+    add_product_pairs(pairs, x, x_apart, n_tokens, y, y_apart);
+}
+#endif
 
 /* y[k] = row k . x, for n_rows contiguous rows of n weights. */
 typedef void RowsTimes(const void *rows, int n_rows, const float *x, int n, float *y);

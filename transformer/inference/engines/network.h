@@ -31,6 +31,7 @@ typedef struct {
     int n_layers, n_heads, n_key_heads, head_size, width, hidden, vocabulary, max_len;
     int rotary_dim;                                  /* features of a head rotated */
     int norm_first, parallel, rms, activation, crosses;
+    int rounds; /* many tokens' vectors to bfloat16, for products with weights of bfloat16 */
     int kernels[N_TYPES];                            /* which of KERNELS_HERE, by type of weights */
     float eps, scale, residual_scale;                /* norms; token embedding; what is added */
     float score_scale, score_cap;                    /* scores are q k times it; 0: no cap */
@@ -63,13 +64,16 @@ enum {
     GAP = 16           /* between vectors, so that they do not compete for the same cache lines */
 };
 
-/* A vector for each token, with a stride of `apart` numbers. */
+/* A vector for each token, with a stride of `apart` numbers. pairs: the same numbers rounded to
+ * bfloat16, two in a float, with a stride of pairs_apart; or NULL. */
 typedef struct {
     float *at;
     int64_t apart;
+    const float *pairs;
+    int64_t pairs_apart;
 } Vectors;
 
-static const Vectors NONE = {NULL, 0};
+static const Vectors NONE = {NULL, 0, NULL, 0};
 
 /* The tokens read in parallel: n, the first at a position. apart: 1 for consecutive tokens; 0 where
  * each continues another text at the same position. */
@@ -84,7 +88,7 @@ static Vectors vectors_of(const Text *text, float *buffer, int n_layers, int lay
                           Places places) {
     const int64_t at = (int64_t)layer * text->length + places.first;
     const int64_t of_text = (int64_t)n_layers * text->length * size;
-    return (Vectors){buffer + at * size, places.apart ? size : of_text};
+    return (Vectors){buffer + at * size, places.apart ? size : of_text, NULL, 0};
 }
 
 typedef struct {
@@ -118,6 +122,12 @@ static void multiply(const Network *net, const Linear *map, int n, Vectors x, in
     float *made = y.at + rows.from;
     if (n > FEW_TOKENS) {
         add_bias(map, n, rows, add, y, 0);
+#if HAS_PAIRS
+        if (x.pairs && map->type == BFLOAT16) {
+            add_rounded(some, x.pairs, x.pairs_apart, n, made, y.apart);
+            return;
+        }
+#endif
         KERNELS_HERE[0].add_product(some, x.at, x.apart, n, made, y.apart);
         return;
     }
@@ -181,12 +191,20 @@ typedef struct {
     Share share;
     float *own, *scores; /* n C numbers for few tokens, else QUERIES (longest + GAP) */
     Vectors normed, attended, hidden, open, sums[3], made; /* shared by all threads */
+    Vectors pairs;                                         /* of `rounded` */
 } Work;
 
 static Vectors taken(float **room, int n, int64_t apart) {
-    const Vectors part = {*room, apart};
+    const Vectors part = {*room, apart, NULL, 0};
     *room += n * apart;
     return part;
+}
+
+/* Numbers per token for pairs of the widest vectors that are multiplied; 0 if none are rounded. */
+static int pairs_wide(const Network *net) {
+    const int heads = net->n_heads * net->head_size;
+    const int wider = heads > net->width ? heads : net->width;
+    return net->rounds ? (wider > net->hidden ? wider : net->hidden) / 2 + GAP : 0;
 }
 
 /* longest: the most keys that a query reads. */
@@ -199,6 +217,7 @@ static Work divide(const Network *net, float *room, int n, int longest, Share sh
     work.open = taken(&room, n, F);
     for (int i = 0; i < 3; i++) work.sums[i] = taken(&room, n, C);
     work.made = taken(&room, n, C);
+    work.pairs = taken(&room, n, pairs_wide(net));
     work.scores = room + (int64_t)share.index * QUERIES * (longest + GAP);
     return work;
 }
@@ -209,11 +228,28 @@ static Vectors normalise(const Network *net, Norm norm, Vectors x, const Work *w
     if (!norm.gain) return x;
     const int C = net->width, many = work->n > FEW_TOKENS;
     const Range part = many ? part_of(work->n, work->share) : (Range){0, work->n};
-    const Vectors into = many ? work->normed : (Vectors){work->own, C};
+    const Vectors into = many ? work->normed : (Vectors){work->own, C, NULL, 0};
     for (int t = part.from; t < part.to; t++)
         normalise_one(net, norm, x.at + t * x.apart, C, into.at + t * into.apart);
     if (many) {
 #pragma omp barrier
     }
     return into;
+}
+
+/* x, with its pairs if the network rounds and the tokens are many. The threads share the work, and
+ * must have read the last pairs. */
+static Vectors rounded(const Network *net, Vectors x, int n_in, const Work *work) {
+#if HAS_PAIRS
+    if (net->rounds && work->n > FEW_TOKENS && n_in % 2 == 0) {
+        const Range part = part_of(work->n, work->share);
+        const Vectors pairs = work->pairs;
+        for (int t = part.from; t < part.to; t++)
+            to_pairs(x.at + t * x.apart, n_in, pairs.at + t * pairs.apart);
+        x.pairs = pairs.at;
+        x.pairs_apart = pairs.apart;
+#pragma omp barrier
+    }
+#endif
+    return x;
 }

@@ -32,6 +32,7 @@ static Sides before(const Network *net, Norm own, Norm last, const Work *work, V
 static void expand(const Network *net, const Layer *layer, Vectors input, const Work *work) {
     const Range units = part_of(net->hidden, work->share);
     const int gated = layer->gate.weight != NULL, count = units.to - units.from, C = net->width;
+    input = rounded(net, input, C, work);
     multiply(net, &layer->expand, work->n, input, C, units, NONE, work->hidden);
     if (gated) multiply(net, &layer->gate, work->n, input, C, units, NONE, work->open);
     for (int t = 0; t < work->n; t++) {
@@ -46,6 +47,7 @@ static void expand(const Network *net, const Layer *layer, Vectors input, const 
 static void add_output(const Network *net, const Linear *map, Norm after, const Work *work,
                        Vectors x, int n_in, Vectors stream, Vectors sum) {
     const Range rows = part_of(net->width, work->share);
+    x = rounded(net, x, n_in, work);
     if (!after.gain && net->residual_scale == 1) {
         multiply(net, map, work->n, x, n_in, rows, stream, sum);
     } else {
@@ -117,14 +119,14 @@ static void embed(const Network *net, int token, int place, float *x) {
 static void predict(const Network *net, int n, Vectors out, float *normed, float *work, Share share,
                     float *logits) {
     const int C = net->width, V = net->vocabulary;
-    const Vectors own = {normed, C};
+    const Vectors own = {normed, C, NULL, 0};
     if (net->end.gain) {
         for (int t = 0; t < n; t++)
             normalise_one(net, net->end, out.at + t * out.apart, C, normed + t * C);
         out = own;
     }
     if (net->dense.weight) {
-        multiply(net, &net->dense, n, out, C, part_of(C, share), NONE, (Vectors){work, C});
+        multiply(net, &net->dense, n, out, C, part_of(C, share), NONE, (Vectors){work, C, NULL, 0});
 #pragma omp barrier
         memcpy(normed, work, (int64_t)n * C * sizeof *normed);
 #pragma omp barrier
@@ -135,7 +137,7 @@ static void predict(const Network *net, int n, Vectors out, float *normed, float
         out = own;
     }
     const Range rows = part_of(V, share);
-    multiply(net, &net->head, n, out, C, rows, NONE, (Vectors){logits, V});
+    multiply(net, &net->head, n, out, C, rows, NONE, (Vectors){logits, V, NULL, 0});
     for (int t = 0; t < n; t++) {
         float *some = logits + (int64_t)t * V + rows.from;
         const int count = rows.to - rows.from;
@@ -158,7 +160,7 @@ static int lesser(int a, int b) { return a < b ? a : b; }
 int64_t work_size(const Network *net, int n, int longest, int n_threads) {
     const int wide = net->n_heads * net->head_size + 2 * net->hidden + 5 * net->width + 4 * GAP;
     const int64_t scores = n > FEW_TOKENS ? (int64_t)n_threads * QUERIES * (longest + GAP) : 0;
-    return (int64_t)lesser(n, MOST_TOKENS) * wide + scores;
+    return (int64_t)lesser(n, MOST_TOKENS) * (wide + pairs_wide(net)) + scores;
 }
 
 static void read_places(const Network *net, const Text *text, float *logits, const int *tokens,
@@ -179,7 +181,7 @@ static void read_places(const Network *net, const Text *text, float *logits, con
         }
         for (int done = 0; done < n_logits; done += FEW_TOKENS) {
             const int count = lesser(n_logits - done, FEW_TOKENS);
-            const Vectors some = {out.at + (n - n_logits + done) * out.apart, out.apart};
+            const Vectors some = {out.at + (n - n_logits + done) * out.apart, out.apart, NULL, 0};
             predict(net, count, some, own, text->work, share,
                     logits + (int64_t)done * net->vocabulary);
         }
@@ -256,6 +258,19 @@ void multiply_rows(int kernel, int type, const void *weights, int n_rows, const 
         memset(y, 0, (int64_t)n_tokens * n_rows * sizeof *y);
         own->add_product(all, x, n, n_tokens, y, n_rows);
     }
+}
+
+/* y = W x for W (n_rows, n) of bfloat16 and n_tokens contiguous vectors x rounded to bfloat16, to
+ * time and test it. pairs: room for n_tokens n / 2 numbers. Returns whether this CPU can. */
+int multiply_rounded(const void *weights, int n_rows, const float *x, int n_tokens, int n, float *y,
+                     float *pairs) {
+#if HAS_PAIRS
+    const Matrix all = {weights, BFLOAT16, n_rows, n, n, 1};
+    memset(y, 0, (int64_t)n_tokens * n_rows * sizeof *y);
+    to_pairs(x, n_tokens * n, pairs);
+    add_rounded(all, pairs, n / 2, n_tokens, y, n_rows);
+#endif
+    return HAS_PAIRS;
 }
 
 /* Returns the number of kernels; facts: width, streams and ahead (see Kernel) of one. */
