@@ -17,6 +17,7 @@ include_patterns = [
     "*.md", "docs/**.md", "deploy/README.md", "checkpoints/*/README.md",
     "transformer/web/README.md", "transformer/browser/README.md",
 ]  # fmt: skip
+exclude_patterns = [".*", "build", "tests", "tools"]  # large folders without a document: not walked
 html_theme = "furo"
 html_title = project
 html_copy_source = False
