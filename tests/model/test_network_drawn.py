@@ -116,7 +116,7 @@ def test_tracing_leaves_logits_unchanged_and_records_consistent_numbers(case):
         close(record.pattern[rows], exact[rows], 1e-5)
         assert (record.pattern[rows & ~allowed[:, None]] == 0).all()
     stack = case.network.last_stack.name
-    assert len(trace.residuals[stack]) == config.n_layers + 1
+    assert len(trace.residuals[stack]) == config.n_layers_of(stack) + 1
     projected = config.d_embedding != config.d_model
     if not config.norm_embeddings and not config.n_token_types and not projected:
         first = trace.embed[stack] + trace.pos_embed[stack]
