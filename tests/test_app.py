@@ -1,29 +1,19 @@
 """The entry point: unusable models and ports are reported, and other models are offered."""
 
 import re
-import signal
 import socket
-import subprocess
 import sys
-from contextlib import ExitStack
 
-import psutil
 import pytest
-from gradio_client import Client
-from kit import aio, prefork, serving
+from kit import prefork
 from kit.models import ONE_FILE, save_model, tiny
 
-import transformer
 from transformer import Model, serve
 from transformer.server import http_server, launch
 from transformer.server.http_server import listen
 from transformer.server.service import Service
-from transformer.server.store import KINDS
 
 pytestmark = pytest.mark.slow
-
-# Limits of a Space: processor time to start, and memory with all bundled models.
-MOST_SECONDS, MOST_BYTES = 60, 1.5e9
 
 
 def test_a_damaged_checkpoint_is_reported_and_the_others_offered(
@@ -130,47 +120,3 @@ def test_without_a_port_the_first_free_one_is_taken(monkeypatch):
         monkeypatch.setenv("GRADIO_SERVER_PORT", str(taken))
         with pytest.raises(OSError, match=f"port {taken}: "):
             listen()
-
-
-def test_the_server_starts_within_its_limits_and_cleans_up(tmp_path, monkeypatch):
-    """Interrupted while it generates. Ended by SIGTERM: server/test_process.py."""
-    temporary, log = tmp_path / "temporary", tmp_path / "server.log"
-    temporary.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("GRADIO_TEMP_DIR", raising=False)
-    names = transformer.bundled_names()
-
-    def kept() -> list[str]:
-        names = [path.name for path in temporary.iterdir()]
-        return [name for name in names if not name.startswith("torchinductor_")]  # torch's own
-
-    with serving.Server(log, names, start=subprocess.Popen) as server:
-        assert server.cpu_s() < MOST_SECONDS
-        assert [name[:12] for name in kept()] == ["transformer-"]
-        client = Client(server.url, verbose=False, analytics_enabled=False)
-        filled = client.predict("Once upon a [MASK].", model="fill-in", api_name="/fill")
-        assert filled["text"] == "Once upon a time."
-        for model in ("stories", "translate-en-fr"):
-            for seed in range(3):
-                data = {"model": model, "max_new_tokens": 60, "temperature": 0.8, "seed": seed}
-                client.predict("Once upon a time", **data, api_name="/generate")
-        client.close()
-        assert psutil.Process(server.process.pid).memory_info().rss < MOST_BYTES
-        with server.client() as client, ExitStack() as reading:
-            health = client.get("health").json()
-            assert list(health["weight_bytes"]) == names
-            assert sum(health["weight_bytes"].values()) < health["memory_bytes"] < MOST_BYTES
-            assert set(health["kept"]) == set(KINDS)
-            assert health["kept"]["runs"]["count"] > 0
-            assert health["kept_bytes"] == sum(one["bytes"] for one in health["kept"].values()) > 0
-            data = ["Once upon a time", "stories", 200, *[None] * 4, 1, 1, 1.0, None, None]
-            for _ in range(6):  # a text begins when its answer is read
-                called = client.post("gradio_api/call/generate", json={"data": data}).json()
-                event = f"gradio_api/call/generate/{called['event_id']}"
-                reading.enter_context(client.stream("GET", event))
-            aio.wait_until(lambda: client.get("health").json()["running"])
-            server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(120) == 0
-        assert kept() == []
-        assert "Traceback" not in log.read_text()

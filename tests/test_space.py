@@ -2,27 +2,34 @@
 
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from unittest.mock import create_autospec
 
 import httpx
+import psutil
 import pytest
+from gradio_client import Client
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
-from kit import serving
+from kit import aio, serving
 
 import transformer
 from deploy import space
 from deploy.space import files
+from transformer.server.store import KINDS
 
 pytestmark = pytest.mark.slow
 
 ROOT = serving.ROOT
+# Limits of a Space: processor time to start, and memory with all bundled models.
+MOST_SECONDS, MOST_BYTES = 60, 1.5e9
 SPACE = "someone/attention"
 GONE = ("checkpoints/old/config.json", "transformer/gone.py")  # files of an earlier version
 
@@ -63,13 +70,16 @@ def as_nobody() -> list[str]:
 
 @pytest.fixture
 def unwritable() -> Iterator[Path]:
-    """A folder with a Space's files and an empty home, which their reader cannot change."""
+    """A folder with a Space's files and an empty home, which their reader cannot change, and an
+    empty folder for temporary files."""
     folder = Path(tempfile.mkdtemp(prefix="transformer-space-"))
     for name in files():
         (folder / "app" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, folder / "app" / name)
     (folder / "home").mkdir()
     folders = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
+    (folder / "temporary").mkdir()
+    (folder / "temporary").chmod(0o777)
     for path in folders:
         path.chmod(0o555)
     yield folder
@@ -78,27 +88,61 @@ def unwritable() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_the_page_starts_from_these_files_where_nothing_can_be_written(unwritable, tmp_path):
-    """As a Space starts it, by a user who owns nothing."""
-    port, log = serving.free_port(), tmp_path / "log"
+def test_a_space_starts_within_its_limits_and_cleans_up(unwritable, tmp_path):
+    """Of these files, where it can write into one folder alone, by a user who owns nothing; it is
+    interrupted while it generates. Ended by SIGTERM: server/test_process.py."""
+    port, log, names = serving.free_port(), tmp_path / "log", transformer.bundled_names()
     env = {
         "PATH": os.environ["PATH"], "HOME": str(unwritable / "home"), "SPACE_ID": SPACE,
-        "GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": str(port), "OMP_NUM_THREADS": "1",
+        "TMPDIR": str(unwritable / "temporary"), "OMP_NUM_THREADS": "1",
+        "GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": str(port),
     }  # fmt: skip
     command = [*as_nobody(), sys.executable, "app.py"]
+
+    def left() -> list[str]:
+        """What it has written, but for PyTorch's own."""
+        written = [path.name for path in (unwritable / "temporary").iterdir()]
+        return [name for name in written if not name.startswith("torchinductor_")]
+
     with log.open("w") as file:
         process: Any = subprocess.Popen(
             command, cwd=unwritable / "app", env=env, stdout=file, stderr=file
         )
     try:
         url = f"http://127.0.0.1:{port}/"
-        serving.wait(f"{url}health", process, log)
-        health = httpx.get(f"{url}health").json()
-        assert health["status"] == "ok"
-        assert health["models"] == transformer.bundled_names()
+        serving.wait(url, process, log)
+        used = psutil.Process(process.pid)
+        assert used.cpu_times().user + used.cpu_times().system < MOST_SECONDS
+        assert {name[:12] for name in left()} == {"transformer-"}
         page = httpx.get(url)
         assert page.status_code == 200
         assert "Transformer, seen from inside" in page.text
+        client = Client(url, verbose=False, analytics_enabled=False)
+        filled = client.predict("Once upon a [MASK].", model="fill-in", api_name="/fill")
+        assert filled["text"] == "Once upon a time."
+        for model in ("stories", "translate-en-fr"):
+            for seed in range(3):
+                data = {"model": model, "max_new_tokens": 60, "temperature": 0.8, "seed": seed}
+                client.predict("Once upon a time", **data, api_name="/generate")
+        client.close()
+        assert used.memory_info().rss < MOST_BYTES
+        with httpx.Client(base_url=url, timeout=60) as caller, ExitStack() as reading:
+            health = caller.get("health").json()
+            assert (health["status"], health["models"]) == ("ok", names)
+            assert list(health["weight_bytes"]) == names
+            assert sum(health["weight_bytes"].values()) < health["memory_bytes"] < MOST_BYTES
+            assert set(health["kept"]) == set(KINDS)
+            assert health["kept"]["runs"]["count"] > 0
+            assert health["kept_bytes"] == sum(one["bytes"] for one in health["kept"].values()) > 0
+            data = ["Once upon a time", "stories", 200, *[None] * 4, 1, 1, 1.0, None, None]
+            for _ in range(6):  # a text begins when its answer is read
+                called = caller.post("gradio_api/call/generate", json={"data": data}).json()
+                event = f"gradio_api/call/generate/{called['event_id']}"
+                reading.enter_context(caller.stream("GET", event))
+            aio.wait_until(lambda: caller.get("health").json()["running"])
+            process.send_signal(signal.SIGINT)
+        assert process.wait(120) == 0
+        assert left() == []
         assert "Traceback" not in log.read_text()
     finally:
         serving.stop(process)
