@@ -180,7 +180,11 @@ def test_the_command_that_installs_a_package_can_be_run_as_it_is_printed():
         assert metadata.version(Requirement(named).name)
 
 
-SAYS = "from transformer.command_line import Parser; Parser({}); print('模型ü' * 9_000, flush=True)"
+# The file alone: the package would import PyTorch first.
+SAYS = (
+    "import sys; sys.path.append('transformer'); from command_line import Parser; "
+    "Parser({}); print('模型ü' * 9_000, flush=True)"
+)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -3,11 +3,11 @@ transformers' networks from memory."""
 
 import json
 import random
-import subprocess
 import sys
 
 import pytest
 import torch
+from kit import prefork
 from kit.hf_folders import PUBLISHED, byte_level, write
 from kit.hf_models import FAMILIES, SEQ2SEQ, made
 from kit.models import spread
@@ -67,8 +67,9 @@ def test_a_network_that_they_lack_is_refused_by_its_differences(tokenizer, tmp_p
 
 
 def test_the_bundled_model_is_written_by_the_command(tmp_path):
-    command = [sys.executable, "-m", "transformer.checkpoint", "export", "stories", tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-m", "transformer.checkpoint", "export", "stories", str(tmp_path)]
+    done = prefork.run(command)
+    assert done.returncode == 0, done.stderr
     assert done.stdout == f"{tmp_path}: stories, as gpt2\n"
     theirs, encode = (
         auto.from_pretrained(tmp_path) for auto in (AutoModelForCausalLM, AutoTokenizer)
