@@ -4,13 +4,16 @@
     python tools/mutants.py --all              every mutant; resumes where it was stopped
     python tools/mutants.py --files transformer/model/attention.py --all
     python tools/mutants.py --scripts          of JavaScript in place of Python
+    python tools/mutants.py --scripts --browser    and each survivor before its browser tests, too
 
 A mutant is one change by Cosmic Ray, or in JavaScript by tools/javascript/mutants.js: another
-operator, number or comparison, a condition negated, a decorator or a loop's body removed. The tests
-that ran its line are run, quickest first, until one fails; coverage finds them, once for each state
-of the code. Those of a script are the node tests that import it, directly or not: what only a
-browser test guards counts as alive. Of the variants of an operator at one place (+ as -, *, /, ...)
-one is drawn. Annotations are not mutated. Results are in build/mutants/, a line of JSON each.
+operator, number or comparison, a condition negated, a decorator or a loop's body removed. Tests are
+run until one fails, quickest first: those that ran its line or set up what ran it, then those that
+ran its file, then those of its room that start processes, which coverage does not follow. It is
+measured once for each state of the code. Those of a script are the node tests that import it,
+directly or not; with --browser, then the file of browser tests that names most of what the script
+draws. Of the variants of an operator at one place (+ as -, *, /, ...) one is drawn. Annotations are
+not mutated. Results are in build/mutants/, a line of JSON each.
 Mutants that no test can notice are listed, with the reason, in equivalent_mutants.toml; an entry
 that matches no line of the code is named in the report.
 """
@@ -47,12 +50,20 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("MUTANTS_BUILD", ROOT / "build" / "mutants"))
 JAVASCRIPT = ROOT / "tools" / "javascript"
 NODE_TESTS = ("tests/static/", "tests/browser_engine/", "tests/static_page/")
+# Beside tests/ROOM/, the tests that start processes of its code.
+OTHER_TESTS = {
+    "server": ("tests/api/", "tests/test_app.py", "tests/test_fuzz_http.py"),
+    "training": ("tests/test_commands.py",),
+    "checkpoint": ("tests/test_commands.py",),
+}
+BROWSER_S = 300.0  # of a file of browser tests
 EQUIVALENT = tomllib.loads((ROOT / "tools" / "equivalent_mutants.toml").read_text("utf-8"))
 NOT_COPIED = (".*", "build", "node_modules", "__pycache__", "*.egg-info", "*.safetensors")
 IMPORTED = ("torch", "pytest", "transformers", "gradio", "plotly.graph_objects")
-MOST_TESTS_S = 60.0  # of tests for one mutant, by their time without it
+MOST_TESTS_S = 90.0  # of tests for one mutant, by their time without it
 ENOUGH = 4.0  # times as long, plus START_S: then a mutant hangs, which counts as noticed
 START_S = 60.0
+FIXTURE = "fixture "  # begins the name of coverage's context of one
 IMPORTED_BEFORE = "ignore::pytest.PytestAssertRewriteWarning"
 QUICK = ["-q", "-x", "-p", "no:cacheprovider", "--tb=no", "--no-header", "-W", IMPORTED_BEFORE]
 
@@ -75,11 +86,14 @@ class Mutant:
 
 
 class Contexts:
-    """Tell coverage which test runs, and record how long each passing test takes."""
+    """Tell coverage which test runs, and record how long each passing test takes. What a shared
+    fixture runs belongs to every test that uses it, not to the first alone."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
         self.failed: set[str] = set()
+        self.users: dict[str, set[str]] = defaultdict(set)  # of each fixture, by its name
+        self.current = ""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -87,13 +101,29 @@ class Contexts:
 
         measured = coverage.Coverage.current()
         assert measured is not None
+        self.current = item.nodeid
         measured.switch_context(item.nodeid)
+        for name in getattr(item, "fixturenames", ()):
+            self.users[name].add(item.nodeid)
         began = time.perf_counter()
         try:
             return (yield)
         finally:
             self.seconds[item.nodeid] += time.perf_counter() - began
             measured.switch_context("")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any, request: pytest.FixtureRequest) -> Any:
+        import coverage
+
+        measured = coverage.Coverage.current()
+        if fixturedef.scope == "function" or measured is None:
+            return (yield)
+        measured.switch_context(f"{FIXTURE}{fixturedef.argname} {request.node.nodeid}")
+        try:
+            return (yield)
+        finally:
+            measured.switch_context(self.current)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -102,6 +132,8 @@ class Contexts:
     def pytest_sessionfinish(self) -> None:
         passed = {test: taken for test, taken in self.seconds.items() if test not in self.failed}
         (BUILD / "seconds.json").write_text(json.dumps(passed))
+        users = {name: sorted(tests) for name, tests in self.users.items()}
+        (BUILD / "users.json").write_text(json.dumps(users))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -123,24 +155,48 @@ class Coverage:
         self._seconds: dict[str, float] = json.loads((BUILD / "seconds.json").read_text())
         if not self._seconds:
             raise SystemExit("no test passed before anything was changed: see above")
+        self._users: dict[str, list[str]] = json.loads((BUILD / "users.json").read_text())
         self._lines: dict[str, dict[int, list[str]]] = {}
 
     def tests_of(self, file: str, line: int) -> list[str]:
-        """Tests that ran the line, those of its room first; for lines that run on import those that
-        ran the file, or else a few of all."""
+        """Tests that ran the line, those that ran the file (what is imported or kept runs once) and
+        the rest of its room; else a few of all."""
         if file.endswith(".js"):
             tests = (test for test in self._seconds if test.startswith(NODE_TESTS))
             return self.quickest({test for test in tests if file in _imported(_folder_of(test))})
         if file not in self._lines:
             self._lines[file] = self._data.contexts_by_lineno(file)
         by_line = self._lines[file]
-        tests = self._passed(by_line.get(line, ()))
-        of_file = self._passed(one for every in by_line.values() for one in every)
-        room = f"tests/{Path(file).parts[1]}/"
-        return self.quickest(tests or of_file, room) or self.few
+        name = Path(file).parts[1]
+        room = f"tests/{name}/"
+        near = (room, *OTHER_TESTS.get(name, ()))
+        of_line = self._passed(by_line.get(line, ()))
+        of_file = self._passed(context for every in by_line.values() for context in every)
+        of_room = {test for test in self._seconds if test.startswith(near)}
+        tiers = (of_line, of_file - of_line, of_room - of_file - of_line)
+        order = [test for tier in tiers for test in self.quickest(tier, room)]
+        return self.within_limit(order) or self.few
 
-    def _passed(self, tests: Iterable[str]) -> set[str]:
-        return {test for test in tests if test in self._seconds}
+    def _passed(self, contexts: Iterable[str]) -> set[str]:
+        """The tests of these contexts of coverage: tests, and fixtures at their folder or file."""
+        tests = set()
+        for context in contexts:
+            if context.startswith(FIXTURE):
+                name, _, place = context.removeprefix(FIXTURE).partition(" ")
+                tests |= {test for test in self._users.get(name, ()) if test.startswith(place)}
+            else:
+                tests.add(context)
+        return tests & self._seconds.keys()
+
+    def within_limit(self, tests: Iterable[str]) -> list[str]:
+        """The first, and each of the others that still fits into MOST_TESTS_S."""
+        chosen, total = list[str](), 0.0
+        for test in tests:
+            if chosen and total + self._seconds[test] > MOST_TESTS_S:
+                continue
+            total += self._seconds[test]
+            chosen.append(test)
+        return chosen
 
     def quickest(self, tests: set[str], room: str = "") -> list[str]:
         """One case of each test function, quickest first, then the other cases: a property that
@@ -152,13 +208,7 @@ class Coverage:
             function = test.partition("[")[0]
             order.append((not test.startswith(room), n_before[function], test))
             n_before[function] += 1
-        taken, total = [], 0.0
-        for *_, test in sorted(order, key=lambda one: one[:2]):
-            total += self._seconds[test]
-            if taken and total > MOST_TESTS_S:
-                break
-            taken.append(test)
-        return taken
+        return [test for *_, test in sorted(order, key=lambda one: one[:2])]
 
     @property
     def few(self) -> list[str]:
@@ -185,7 +235,7 @@ def _measure(folder: Path, of: Sequence[str]) -> None:
     )
     command = [
         sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest",
-        "-p", "mutants", "-m", "not browser and not slow", "-q", "-p", "no:cacheprovider",
+        "-p", "mutants", "-m", "not browser", "-q", "-p", "no:cacheprovider",
         "--tb=short", "--no-header", *of,
     ]  # fmt: skip
     subprocess.run(command, cwd=folder, env=_environment(folder), check=False)
@@ -254,6 +304,26 @@ def _imported(folder: str) -> set[str]:
     return {path.relative_to(ROOT).as_posix() for path in named}
 
 
+@cache
+def nearest_browser_tests(script: str) -> str | None:
+    """The file of browser tests that names most of a script's classes and labels, a rare one for
+    more; None if none does."""
+    code = (ROOT / script).read_text(encoding="utf-8")
+    names = {name for text in re.findall(r'class="([^"$]+)"', code) for name in text.split()}
+    names |= set(re.findall(r'(?:name|data-picture|data-section)="([\w-]+)"', code))
+    texts = {
+        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted((ROOT / "tests" / "browser").glob("test_*.py"))
+    }
+    scores: Counter[str] = Counter()
+    for name in names | {Path(script).stem}:
+        pattern = re.compile(rf"\b{re.escape(name)}\b")
+        holding = [file for file, text in texts.items() if pattern.search(text)]
+        for file in holding:
+            scores[file] += 1 / len(holding)
+    return max(scores, key=lambda file: (scores[file], file)) if scores else None
+
+
 def _annotated(file: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Ranges of annotations, which are never run."""
     kinds = (ast.arg, ast.AnnAssign, ast.FunctionDef)
@@ -298,6 +368,14 @@ class Tree:
             return "hangs"
         finally:
             path.write_text(original, encoding="utf-8")
+
+    def browser_outcome(self, mutant: Mutant) -> str:
+        """Of the browser tests nearest to a script; a page that hangs may wait for this machine."""
+        nearest = nearest_browser_tests(mutant.file)
+        if nearest is None:
+            return "no test"
+        outcome = self.outcome(mutant, [nearest], (BROWSER_S - START_S) / ENOUGH)
+        return "unknown" if outcome == "hangs" else outcome
 
     def fails(self, tests: Sequence[str], limit_s: float) -> bool:
         process = FORKS.Process(target=_run_tests, args=(self.folder, [*QUICK, *tests]))
@@ -422,7 +500,13 @@ def _hash_of(*paths: Path) -> str:
     return sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
 
 
-def plant(mutants: Sequence[Mutant], covered: Coverage, results: Results, made: list[Tree]) -> None:
+def plant(
+    mutants: Sequence[Mutant],
+    covered: Coverage,
+    results: Results,
+    made: list[Tree],
+    in_browser: bool = False,
+) -> None:
     """Run each mutant's tests, several at a time; each outcome is saved at once."""
     if any(tree.fails(covered.few, MOST_TESTS_S + START_S) for tree in made):
         raise SystemExit("tests that passed fail before anything is changed")
@@ -433,7 +517,11 @@ def plant(mutants: Sequence[Mutant], covered: Coverage, results: Results, made: 
     def outcome_of(mutant: Mutant) -> str:
         tests, tree = covered.tests_of(mutant.file, mutant.line), trees.get()
         try:
-            return tree.outcome(mutant, tests, covered.seconds_of(tests)) if tests else "no test"
+            seconds = covered.seconds_of(tests)
+            outcome = tree.outcome(mutant, tests, seconds) if tests else "no test"
+            if in_browser and outcome in ("alive", "no test"):
+                return tree.browser_outcome(mutant)
+            return outcome
         finally:
             trees.put(tree)
 
@@ -474,6 +562,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (default: 2)")
     parser.add_argument("--files", nargs="+", type=Path, help="of these files alone")
     parser.add_argument("--scripts", action="store_true", help="of JavaScript")
+    parser.add_argument("--browser", action="store_true", help="with the browser tests")
     parser.add_argument("--tests", nargs="+", default=[], help="to run (default: all)")
     given = parser.parse_args()
     BUILD.mkdir(parents=True, exist_ok=True)
@@ -487,7 +576,7 @@ def main() -> None:
     covered = Coverage(trees[0].folder, given.tests)
     left = [mutant for mutant in wanted if results.of(mutant) is None]
     print(f"{len(wanted)} of {len(every)} mutants, {len(left)} left", flush=True)
-    plant(left, covered, results, trees)
+    plant(left, covered, results, trees, given.browser)
     report([found for mutant in wanted if (found := results.of(mutant))])
 
 
