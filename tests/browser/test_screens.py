@@ -188,7 +188,7 @@ def test_a_phones_link_to_the_journey_begins_with_its_text(held, server):
     page.goto(f"{server.url}#model=stories&tab=journey")
     expect(page.locator("#first-look")).to_be_hidden()
     page.locator(".head-card li").first.wait_for()
-    page.wait_for_timeout(500)  # in which another tab's link leads down
+    page.wait_for_function("() => viz.run && !viz.isOpening() && !viz.isLeading")
     expect(page.locator(".text-tokens:visible")).to_be_in_viewport()
 
 

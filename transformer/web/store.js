@@ -78,6 +78,7 @@ export const page = reactive({
   isLaidOut: false, // whether Gradio has laid out the tabs
   isLost: false, // whether the connection to the server is lost
   isMoving: false, // to another address, in the same visit
+  isLeading: false, // down to the open tab, where the text fills the window
 });
 
 // What Gradio's boxes and settings hold, by their names in a link.

@@ -136,15 +136,21 @@ const leadDown = async (led) => {
     await pause(POLL_MS);
   }
 };
+/** @type {(led: boolean) => Promise<void>} */
+const lead = async (led) => {
+  page.isLeading = true;
+  await leadDown(led);
+  page.isLeading = false;
+};
 let arrived = false;
 export const showTabs = () => {
-  if (!arrived) leadDown(false);
+  if (!arrived) lead(false);
   arrived = true;
 };
 globalThis.document?.addEventListener("click", ({ target, isTrusted }) => {
   const leads = "#right [role=tab], .to-tab:not(.all-tools)";
   const pressed = /** @type {Element} */ (target).closest(leads);
-  if (isTrusted && pressed) leadDown(true);
+  if (isTrusted && pressed) lead(true);
 });
 
 // ---- the page as it opens; see page.html ----
