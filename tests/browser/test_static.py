@@ -31,6 +31,15 @@ KEPT = """async () => { for (;;) { await new Promise(done => setTimeout(done, 10
     for (const name of names) { const files = await (await caches.open(name)).keys();
         if (files.some(({ url }) => url.includes("frames"))) return; } } }"""
 
+# Whether a part was painted when the page first asked for weights, or for who does.
+ASKED = """const note = () => {
+    globalThis.wasPainted ??= Boolean(document.querySelector("[data-first-ms]")); };
+const { fetch, Worker } = globalThis;
+globalThis.fetch = (address, ...more) => {
+    if (String(address).includes("models/")) note();
+    return fetch(address, ...more); };
+globalThis.Worker = class extends Worker { constructor(...given) { super(...given); note(); } };"""
+
 
 @pytest.fixture(scope="module")
 def altered() -> Run:
@@ -84,13 +93,16 @@ def test_a_page_without_a_server_writes_and_draws_each_tab(
     context.close()
 
 
-def test_the_first_picture_is_drawn_before_the_weights_come(browser: Browser) -> None:
+def test_weights_are_asked_for_after_the_first_picture(browser: Browser) -> None:
     context = browser.new_context()
-    context.route("**/models/**", lambda route: None)  # they never do
+    context.route("**/models/**", lambda route: None)  # they never come
     page = context.new_page()
+    page.add_init_script(ASKED)
     page.goto(serving.folder().url)
     page.locator(".journey[data-rev]").wait_for(timeout=WAIT_MS)
     page.locator(".head-card li").first.wait_for(timeout=WAIT_MS)
+    page.wait_for_function("() => 'wasPainted' in globalThis", timeout=WAIT_MS)
+    assert page.evaluate("wasPainted")
     context.close()
 
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { onPage, serve, start, toWorker } from "../../transformer/browser/worker.js";
+import { serve, toWorker } from "../../transformer/browser/worker.js";
 
 /** @typedef {import("../../transformer/browser/types.d.ts").Handlers} Handlers */
 
@@ -33,28 +33,25 @@ const started = () => {
   return worker;
 };
 
-test("a worker and the page answer the same calls", async () => {
-  for (const caller of [await started(), onPage(handlers)]) {
-    const part = await caller.call("part", 3);
-    assert.deepEqual([...part], [2, 2, 2]);
-    assert.equal(part.buffer.byteLength === 12, caller.isWorker); // the rest of the memory is not sent
-    /** @type {number[]} */
-    const counts = [];
-    assert.equal(await caller.call("count", 3, { progress: (count) => counts.push(count) }), 3);
-    assert.deepEqual(counts, [0, 1, 2]);
-    const stop = new AbortController();
-    const progress = (/** @type {number} */ count) => void (count === 2 && stop.abort());
-    assert.ok((await caller.call("count", 1e6, { progress, signal: stop.signal })) < 1000);
-    await assert.rejects(caller.call("fail", null), /too long/);
-    caller.end();
-  }
+test("a worker answers calls, tells how far it is and ends them", async () => {
+  const caller = await started();
+  const part = await caller.call("part", 3);
+  assert.deepEqual([...part], [2, 2, 2]);
+  assert.equal(part.buffer.byteLength, 12); // the rest of the memory is not sent
+  /** @type {number[]} */
+  const counts = [];
+  assert.equal(await caller.call("count", 3, { progress: (count) => counts.push(count) }), 3);
+  assert.deepEqual(counts, [0, 1, 2]);
+  const stop = new AbortController();
+  const progress = (/** @type {number} */ count) => void (count === 2 && stop.abort());
+  assert.ok((await caller.call("count", 1e6, { progress, signal: stop.signal })) < 1000);
+  await assert.rejects(caller.call("fail", null), /too long/);
+  caller.end();
 });
 
-test("calls of a worker that ended are rejected, and a page without workers answers", async () => {
+test("calls of a worker that ended are rejected", async () => {
   const caller = await started();
   const lost = caller.call("count", 50);
   caller.end();
   await assert.rejects(lost);
-  const page = await start("no-such-worker.js", () => handlers); // node has no Worker
-  assert.deepEqual([page.isWorker, await page.call("count", 2)], [false, 2]);
 });

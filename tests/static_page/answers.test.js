@@ -176,3 +176,10 @@ for (const { model, key, request, facts, says, questions: asked } of answers) {
       same(mine, theirs, name);
     });
 }
+
+test("of a text with a head switched off its logits alone are kept", () => {
+  const items = [...runs.kept.values()].flat();
+  const changed = items.flatMap((item) => [...item.changed.values()]);
+  assert.notEqual(changed.length, 0);
+  for (const logits of changed) assert.equal(logits.buffer.byteLength, 4 * logits.length);
+});

@@ -25,6 +25,7 @@ from transformer.server.presses import generate
 from transformer.server.resources import answer, written
 from transformer.server.service import Service
 from transformer.static import Page
+from transformer.views.export.one_file import as_text
 from transformer.views.model.equations import TOPICS
 from transformer.views.registry import PICTURES
 
@@ -77,6 +78,8 @@ def of_run(run: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         ("word_effects", place), ("word_effects", place | {"target": 7}),
         ("without_words", place | {"places": [first + 1 + (run["last_read"] == first + 1)]}),
         ("architecture", {}), ("broken_text", place | {"what": "no-residual"}),
+        ("neuron_passages", {"model": run["model"], "stack": "decoder", "layer": 1,
+                             "neurons": [0, 1, 2, 999]}),
     ]  # fmt: skip
     if run["adds_positions"]:
         asked += [
@@ -127,6 +130,19 @@ def of_batch(batch: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     ]  # fmt: skip
 
 
+def recorded_neurons(count: int) -> dict[str, Any]:
+    """Where the neurons of one layer are most active; the third never is."""
+    rest = count - 3
+    layer = {
+        "sentence": [0, 1, -1, *[0] * rest],
+        "start": [4, 3, 0, *[0] * rest],
+        "length": [1, 6, 0, *[3] * rest],
+        "activation": [2.5, 0.25, 0.0, *[1.0] * rest],
+    }
+    sentences = [["the 🦦 fox"], ["the fox", "le renard"]]
+    return {"n_sentences": 9, "sentences": sentences, "neurons": {"decoder.1": layer}}
+
+
 @pytest.fixture(scope="module")
 def models(
     tiny_model: Model,
@@ -138,7 +154,11 @@ def models(
     folder = tmp_path_factory.mktemp("models")
     encoder = tiny("tiny-encoder", "encoder", tokenizer, positions="rotary", activation="gelu")
     every = (
-        dataclasses.replace(tiny_model, metadata={"source_text": ENGLISH_STORIES}),
+        dataclasses.replace(
+            tiny_model,
+            metadata={"source_text": ENGLISH_STORIES},
+            neurons=recorded_neurons(tiny_model.config.d_ff),
+        ),
         dataclasses.replace(tiny_encoder_decoder, metadata={"source_text": PLAIN_ENGLISH}),
         encoder,
     )
@@ -165,7 +185,9 @@ def server_answers(service: Service) -> list[dict[str, Any]]:
                 {
                     "name": one,
                     "data": data,
-                    "answer": asked(service, one, data | {"run": facts["run"]}),
+                    "answer": asked(
+                        service, one, data if "model" in data else data | {"run": facts["run"]}
+                    ),
                 }
                 for one, data in (of_run(facts) if facts["text"] not in UNUSUAL else ())
             ]
@@ -223,10 +245,18 @@ def test_the_browser_answers_as_the_server(models, tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "MAX_SECONDS", 0)
     page = aio.run(asyncio.to_thread(Page, models))  # it runs a loop of its own
     page.write_folder(tmp_path / "out")
+    out = tmp_path / "out"
+    texts = {
+        path.relative_to(out).as_posix(): as_text(
+            path.read_bytes(), is_float16=path.suffix == ".safetensors"
+        )
+        for path in (out / "kernel.wasm", *out.glob("models/*/*/*"))
+    }
+    (tmp_path / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
     answers = server_answers(page.service)
     (tmp_path / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
     done = node(
-        ["--test", "--test-reporter=spec", str(HERE / "answers.test.js")],
+        ["--test", "--test-reporter=spec", *map(str, sorted(HERE.glob("*.test.js")))],
         return_completed_process=True,
         env=os.environ | {"FOLDER": str(tmp_path)},
         capture_output=True,

@@ -24,9 +24,9 @@ const dot = (a, b) => {
  */
 export const along = ({ kernel }, { weight, nIn }, direction) => {
   const sums = new Float64Array(nIn);
-  const rows = kernel.numbers(weight, 0, direction.length * nIn);
   direction.forEach((by, row) => {
-    for (let i = 0, at = row * nIn; i < nIn; i += 1, at += 1) sums[i] += by * rows[at];
+    const numbers = kernel.widened(weight, row * nIn, nIn);
+    for (let i = 0; i < nIn; i += 1) sums[i] += by * numbers[i];
   });
   return sums;
 };

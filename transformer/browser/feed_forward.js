@@ -24,11 +24,11 @@ const expand = (network, layer, x, n, take) => {
   }
 };
 
-/** What a feed-forward adds to n vectors, (n, C). @type {(network: Network, layer: Layer, x: Float32Array, n: number) => Float32Array} */
+/** What a feed-forward adds to n vectors, (n, C), temporary. @type {(network: Network, layer: Layer, x: Float32Array, n: number) => Float32Array} */
 export const feedForward = (network, layer, x, n) => {
   const { kernel, work, config } = network;
   const width = config.d_model;
-  const output = new Float32Array(n * width);
+  const output = network.temporary(n * width);
   expand(network, layer, x, n, (from, some) => {
     kernel.multiply(layer.contract, work.hidden, some, work.y);
     output.set(work.y.subarray(0, some * width), from * width);
@@ -48,6 +48,7 @@ export const neuronsOf = (text, at, n) => {
   const { stack, stream, layers, widths } = text.last;
   const { d_model: width, d_ff: wide, parallel } = network.config;
   const layer = stack.layers[at];
+  network.clear();
   const x = stream[at].subarray(0, n * width);
   const y = x.slice();
   /** @type {(kind: Kind, part: AttentionPart, z: Float32Array) => Float32Array} */

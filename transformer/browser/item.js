@@ -19,7 +19,7 @@ export class Item {
     this.text = text;
     this.facts = facts;
     this.start = start;
-    /** @type {Map<string, Text>} the text with other interventions */
+    /** @type {Map<string, Float32Array>} logits with other interventions */
     this.changed = new Map();
     /** @type {import("./types.d.ts").Search | null} of a beam search that was made here */
     this.search = null;

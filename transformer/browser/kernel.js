@@ -71,19 +71,21 @@ export class Kernel {
   }
 
   /**
-   * A tensor's numbers from `first` on, as float32 in new memory outside.
+   * A tensor's numbers from `first` on, as float32 in this memory until the next call.
    * @param {Tensor} tensor
    * @param {number} first a multiple of 4, as count
    * @param {number} count at most 4 times the largest nIn reserved
    */
-  numbers({ address, type }, first = 0, count = 4) {
-    const from = address + first * (type === 0 ? 4 : 2);
+  widened({ address, type }, first, count) {
+    this._widen(address + first * (type === 0 ? 4 : 2), type, count, this._rows);
+    return this.floats(this._rows, count);
+  }
+
+  /** A tensor's numbers as float32 in new memory outside. @param {Tensor} tensor @param {number} first @param {number} count */
+  numbers(tensor, first, count) {
     const values = new Float32Array(count);
-    for (let at = 0; at < count; at += this._nRows) {
-      const some = Math.min(this._nRows, count - at);
-      this._widen(from + at * (type === 0 ? 4 : 2), type, some, this._rows);
-      values.set(this.floats(this._rows, some), at);
-    }
+    for (let at = 0; at < count; at += this._nRows)
+      values.set(this.widened(tensor, first + at, Math.min(this._nRows, count - at)), at);
     return values;
   }
 

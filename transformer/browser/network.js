@@ -58,6 +58,21 @@ export class Network {
     const places = [...sizes, LAST_ROWS * nOut].map((size) => [kernel.scratch(size), size]);
     const [x, y, hidden, gate, logits] = places.map(([at, size]) => kernel.floats(at, size));
     this.work = { x, y, hidden, gate, logits }; // scratch, (MOST_AT_ONCE, C or F) and (LAST_ROWS, V)
+    this._room = new Float32Array(); // of temporary numbers, and how many are taken
+    this._taken = 0;
+  }
+
+  /** Room for `count` numbers until `clear`. @param {number} count */
+  temporary(count) {
+    const from = this._taken;
+    this._taken += count;
+    if (this._taken > this._room.length) this._room = new Float32Array(this._taken);
+    return this._room.subarray(from, this._taken);
+  }
+
+  /** Nobody reads temporary numbers any more. */
+  clear() {
+    this._taken = 0;
   }
 
   /** Numbers of all weights. */

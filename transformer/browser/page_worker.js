@@ -2,53 +2,17 @@
 
 import { said } from "../web/later.js";
 import { Model } from "./model.js";
-import { unpackedParts, unzipped } from "./page/packed.js";
+import { partsOf, wholeOf } from "./page/fetched.js";
+import { unzipped } from "./page/packed.js";
 import { holdBackground } from "./pauses.js";
 import { questions } from "./questions/every.js";
 import { Runs } from "./runs.js";
 import { serve } from "./worker.js";
 
 /** @typedef {import("../web/types").PlainValues} Data */
-/** @typedef {string | Uint8Array | null} Part of a file; null: there are no more */
+/** @typedef {{ name: string, size: number, source: import("./page/fetched.js").Source }} File */
 
 const runs = new Runs();
-
-// A file that the page sends in parts.
-class Arriving {
-  constructor() {
-    /** @type {{ part: Part, taken: () => void }[]} */
-    this.parts = [];
-    this.wake = () => {};
-    this.isGone = false; // nobody reads it
-  }
-
-  // Resolves once the part is taken; null: there are no more.
-  /** @param {Part} part @returns {Promise<void>} */
-  push(part) {
-    if (this.isGone) return Promise.resolve();
-    return new Promise((taken) => {
-      this.parts.push({ part, taken });
-      this.wake();
-    });
-  }
-
-  end() {
-    this.isGone = true;
-    for (const { taken } of this.parts) taken();
-  }
-
-  async *[Symbol.asyncIterator]() {
-    for (;;) {
-      while (!this.parts.length) await new Promise((done) => (this.wake = () => done(undefined)));
-      const { part, taken } = this.parts.splice(0, 1)[0];
-      taken();
-      if (part === null) return;
-      yield part;
-    }
-  }
-}
-/** @type {Map<string, Arriving>} */
-const arriving = new Map();
 
 /** @type {(bytes: ArrayBuffer, of?: (text: string) => string) => any} */
 const parsed = (bytes, of = String) => {
@@ -56,21 +20,41 @@ const parsed = (bytes, of = String) => {
   return JSON.parse(text, (_, value) => (typeof value === "string" ? of(value) : value));
 };
 
-/** @type {(data: Data) => Promise<void>} */
-const load = async ({ model: name, kernel, files, weights, isPacked, facts, batch }) => {
-  for (const file of weights) arriving.set(file.name, new Arriving());
-  const come = weights.map((/** @type {Data} */ file) => {
-    const parts = /** @type {any} */ (arriving.get(file.name)); // texts where it is packed, else bytes
-    return { size: file.size, parts: isPacked ? unpackedParts(parts) : parts, inPlanes: isPacked };
-  });
-  const [config, tokenizer] = ["config.json", "tokenizer.json"].map((file) => parsed(files[file]));
-  try {
-    const model = await Model.load({ name, config, tokenizer, files: come, kernel });
-    const frames = parsed(await unzipped(files["frames.json.gz"]), said);
-    runs.add(Object.assign(model, { frames }), facts, batch);
-  } finally {
-    for (const { name: file } of weights) arriving.get(file)?.end();
+const REPORTS = 8; // of how much has come
+// Load a model, telling `progress` how many bytes of its weights have come.
+/** @type {(data: Data, context: import("./types.d.ts").CallContext) => Promise<void>} */
+const load = async ({ model: name, kernel, files, facts, batch }, { progress }) => {
+  const isOfWeights = (/** @type {File} */ file) => file.name.endsWith(".safetensors");
+  /** @type {File[]} */
+  const weights = files.filter(isOfWeights);
+  const all = weights.reduce((sum, { size }) => sum + size, 0);
+  let [got, reported] = [0, 0];
+  /** @type {(source: File["source"]) => AsyncGenerator<Uint8Array>} */
+  async function* counted(source) {
+    for await (const part of partsOf(source)) {
+      got += part.length;
+      if (got - reported > all / REPORTS) progress((reported = got));
+      yield part;
+    }
   }
+  const others = files
+    .filter((/** @type {File} */ file) => !isOfWeights(file))
+    .map(async (/** @type {File} */ file) => [
+      file.name.split("/").at(-1),
+      await wholeOf(file.source),
+    ]);
+  const contents = Object.fromEntries(await Promise.all(others));
+  const [config, tokenizer] = ["config.json", "tokenizer.json"].map((file) =>
+    parsed(contents[file]),
+  );
+  const model = await Model.load({
+    ...{ name, config, tokenizer, kernel: await wholeOf(kernel) },
+    files: weights.map(({ size, source }) => ({
+      ...{ size, parts: counted(source), inPlanes: typeof source !== "string" },
+    })),
+  });
+  const frames = parsed(await unzipped(contents["frames.json.gz"]), said);
+  runs.add(Object.assign(model, { frames }), facts, batch);
 };
 
 // facts: of the run or batch that is asked about, as the page has them; others: of the run that it is compared with.
@@ -86,7 +70,6 @@ const answered =
 serve({
   ...Object.fromEntries(Object.keys(questions).map((name) => [name, answered(name)])),
   load,
-  part: ({ name, part }) => arriving.get(name)?.push(part),
   runs: (data, { progress, signal }) => runs.write(data, progress, signal),
   batches: (data, { progress }) => runs.readBatch(data, progress),
   typed: (data) => runs.typed(data),

@@ -154,17 +154,17 @@ export class Reading {
     const decoder = /** @type {Stack} */ (network.stacks.decoder);
     this.memory = decoder.layers.map(({ cross }) => {
       const { key, value, keyNorm } = /** @type {AttentionPart} */ (cross);
-      const k = this._mapped(key, memory, ids.length);
+      const k = this.mapped(key, memory, ids.length);
       this._normHeads(keyNorm, k);
-      return { k, v: this._mapped(value, memory, ids.length) };
+      return { k, v: this.mapped(value, memory, ids.length) };
     });
   }
 
-  /** W x + b of n vectors, in new memory. @type {(linear: Linear, x: Float32Array, n: number) => Float32Array} */
+  /** W x + b of n vectors, temporary. @type {(linear: Linear, x: Float32Array, n: number) => Float32Array} */
   _mapped(linear, x, n) {
     const { kernel, work } = this.network;
     const { nIn, nOut } = linear;
-    const products = new Float32Array(n * nOut);
+    const products = this.network.temporary(n * nOut);
     for (let from = 0; from < n; from += MOST_AT_ONCE) {
       const some = Math.min(MOST_AT_ONCE, n - from);
       work.x.set(x.subarray(from * nIn, (from + some) * nIn));
@@ -174,10 +174,16 @@ export class Reading {
     return products;
   }
 
-  /** A norm of a layer, of n vectors. @type {(norm: Norm | null, x: Float32Array, n: number) => Float32Array} */
+  /** W x + b of n vectors, in new memory; clears temporary numbers. @type {(linear: Linear, x: Float32Array, n: number) => Float32Array} */
+  mapped(linear, x, n) {
+    this.network.clear();
+    return this._mapped(linear, x, n).slice();
+  }
+
+  /** A norm of a layer, of n vectors, temporary. @type {(norm: Norm | null, x: Float32Array, n: number) => Float32Array} */
   _normed(norm, x, n) {
     if (!norm) return x;
-    const normed = new Float32Array(x.length);
+    const normed = this.network.temporary(x.length);
     const gain = this.changes.has("unscaled-norm") ? norm.gain.map(() => 1) : norm.gain;
     this.network.normalise({ ...norm, gain }, x, n, normed);
     return normed;
@@ -208,6 +214,7 @@ export class Reading {
     /** @type {(rows: Float32Array, size: number) => Float32Array} */
     const here = (rows, size) => rows.subarray(first * size, (first + n) * size);
     for (let at = from; at < layers.length; at += 1) {
+      network.clear();
       const layer = stack.layers[at];
       const [x, y] = [stream[at], stream[at + 1]].map((rows) => here(rows, width));
       this._attend(

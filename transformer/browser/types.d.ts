@@ -158,10 +158,8 @@ export type QuestionsByName = Record<
 // progress sends the caller something before the result; signal: the caller does not need more.
 export interface CallContext { progress: (value: any) => void; signal: AbortSignal }
 export type Handlers = Record<string, (data: any, context: CallContext) => any>;
-// transfer: what the caller has no more afterwards.
-export interface CallOptions extends CallContext { transfer: Transferable[] }
 export interface Caller {
-  isWorker: boolean; call(name: string, data: unknown, options?: Partial<CallOptions>): Promise<any>;
+  call(name: string, data: unknown, options?: Partial<CallContext>): Promise<any>;
   end(): void;
 }
 export type CallMessage =

@@ -1,5 +1,4 @@
-// The engine in a Web Worker, so that the page never waits; on the page itself where workers are refused
-// (a page from file://). Both answer the same calls.
+// The engine in a Web Worker, so that the page never waits.
 
 import { known, speak } from "../web/messages.js";
 
@@ -50,18 +49,6 @@ export const serve = (handlers, scope = /** @type {any} */ (globalThis)) => {
 };
 
 /**
- * Calls that are answered on the page itself.
- * @param {Handlers} handlers
- * @returns {Caller}
- */
-export const onPage = (handlers) => ({
-  isWorker: false,
-  call: async (name, data, { progress = () => {}, signal = new AbortController().signal } = {}) =>
-    handlers[name](data, { progress, signal }),
-  end: () => {},
-});
-
-/**
  * Calls that a worker answers once it is ready. Rejects if it cannot start. Errors have isFault: whether the
  * worker has failed; else they are a sentence.
  * @param {Worker} worker
@@ -72,10 +59,7 @@ export const toWorker = (worker) =>
     /** @type {Map<number, {resolve: (value: unknown) => void, reject: (error: Error) => void, progress: (value: unknown) => void}>} */
     const waiting = new Map();
     let count = 0;
-    const post = (
-      /** @type {CallMessage} */ message,
-      /** @type {Transferable[]} */ transfer = [],
-    ) => worker.postMessage(message, transfer);
+    const post = (/** @type {CallMessage} */ message) => worker.postMessage(message);
     const fail = (/** @type {string} */ message) => {
       const error = Object.assign(new Error(message), { isFault: true });
       reject(error);
@@ -84,13 +68,12 @@ export const toWorker = (worker) =>
     };
     /** @type {Caller} */
     const caller = {
-      isWorker: true,
-      call: (name, data, { progress = () => {}, signal, transfer } = {}) =>
+      call: (name, data, { progress = () => {}, signal } = {}) =>
         new Promise((done, failed) => {
           count += 1;
           const id = count;
           waiting.set(id, { resolve: done, reject: failed, progress });
-          post({ type: "call", id, name, data }, transfer);
+          post({ type: "call", id, name, data });
           signal?.addEventListener("abort", () => post({ type: "cancel", id }), { once: true });
           if (signal?.aborted) post({ type: "cancel", id });
         }),
@@ -113,17 +96,3 @@ export const toWorker = (worker) =>
       else call?.reject(Object.assign(new Error(reply.message), { isFault: reply.isFault }));
     };
   });
-
-/**
- * Start the engine in a module worker, or on the page if that is refused.
- * @param {string | URL} script of a worker that calls `serve`; a Blob URL in a page of one file
- * @param {() => Handlers | Promise<Handlers>} handlersOfPage
- * @returns {Promise<Caller>}
- */
-export const start = async (script, handlersOfPage) => {
-  try {
-    return await toWorker(new Worker(script, { type: "module" }));
-  } catch {
-    return onPage(await handlersOfPage());
-  }
-};

@@ -73,6 +73,7 @@ def frames_of(
         "rotary": _rotary(run),
         "equations": equation_outlines(models, run),
         "passages": passages_of(models.model(run.model)),
+        "neurons": models.model(run.model).neurons,
         "architecture": answer_architecture(run),
         "broken": answer_broken(models, run.model, measure=measure),
         "teaching": TEACHING.get(run.config.family),

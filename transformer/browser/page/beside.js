@@ -9,7 +9,6 @@ import { loadPlotly } from "../../web/plots.js";
 import { page } from "../../web/store.js";
 import { answersOf, modelOf, otherOf } from "./answers.js";
 import { Engine } from "./engine.js";
-import { fetched, fetchedParts } from "./fetched.js";
 
 /** @typedef {Record<string, any>} Data */
 
@@ -18,13 +17,9 @@ const laterScripts = "later"; // of the import map
 
 /** @type {Record<string, string>} addresses, by what the engine calls the files */
 const addresses = {};
-const door = {
-  isPacked: false,
-  address: (/** @type {string} */ name) => addresses[name],
-  read: (/** @type {string} */ name) => fetched(addresses[name] ?? name),
-  readParts: fetchedParts,
-};
-export const engine = new Engine(door, {});
+/** @type {(name: string) => string} */
+const address = (name) => new URL(addresses[name] ?? name, document.baseURI).href;
+export const engine = new Engine({ address, source: address }, {});
 /** @type {string[]} texts of examples */
 const offered = [];
 /** @type {Map<string, number>} by model */

@@ -6,13 +6,10 @@ import { page as state, showWaiting } from "../../web/store.js";
 import { toWorker } from "../worker.js";
 
 /** @typedef {import("../../web/types").PlainValues} Data */
-/** @typedef {Uint8Array<ArrayBuffer> | string} Part of a file: bytes, or a packed text */
 /**
  * @typedef {object} Door
- * @property {boolean} isPacked whether the parts of a file are packed texts
- * @property {(name: string) => string} address
- * @property {(name: string) => Promise<ArrayBuffer>} read
- * @property {(name: string, take: (part: Part) => Promise<void>) => Promise<void>} readParts
+ * @property {(name: string) => string} address of a script
+ * @property {(name: string) => import("./fetched.js").Source} source of another file
  */
 // Bytes of weights that are loading, and all of them; null: nothing is loading.
 export const loading = signal(/** @type {{ got: number, all: number } | null} */ (null));
@@ -41,7 +38,7 @@ export class Engine {
   }
 
   // Raises Error: a sentence, or with isFault where the engine has failed, which ends it.
-  /** @param {string} name @param {Data} data @param {Partial<import("../types.d.ts").CallOptions>} [more] */
+  /** @param {string} name @param {Data} data @param {Partial<import("../types.d.ts").CallContext>} [more] */
   async _call(name, data, more = {}) {
     try {
       this.caller ??= toWorker(new Worker(this.door.address(WORKER)));
@@ -83,45 +80,18 @@ export class Engine {
           },
         ),
       );
-    loading.value = { got: 0, all };
-    const isOfWeights = (/** @type {string} */ name) => name.endsWith(".safetensors");
-    const weights = Object.keys(files).filter(isOfWeights);
-    const others = Object.keys(files).filter((name) => !isOfWeights(name));
+    const progress = (/** @type {number} */ got) => (loading.value = { got, all });
+    progress(0);
+    const { source } = this.door;
+    const data = {
+      ...{ model, facts: page.run, batch: page.batch, kernel: source("kernel.wasm") },
+      files: Object.entries(files).map(([name, size]) => ({ name, size, source: source(name) })),
+    };
     try {
-      const kernel = this.door.read("kernel.wasm");
-      const contents = others.map(async (name) => [
-        name.split("/").at(-1),
-        await this.door.read(name),
-      ]);
-      const data = {
-        ...{ model, kernel: await kernel, facts: page.run, batch: page.batch },
-        files: Object.fromEntries(await Promise.all(contents)),
-        weights: weights.map((name) => ({ name, size: files[name] })),
-        isPacked: this.door.isPacked,
-      };
-      const isLoaded = this._call("load", data);
-      await Promise.all([isLoaded, this._send(weights, all)]);
+      await this._call("load", data, { progress });
       state.inBrowser = [...state.inBrowser, model];
     } finally {
       loading.value = null;
-    }
-  }
-
-  // Send files of weights to the worker as they come; all: bytes of the model's files.
-  /** @param {string[]} names @param {number} all */
-  async _send(names, all) {
-    let got = 0;
-    for (const name of names) {
-      const send = async (/** @type {Part} */ part) => {
-        if (typeof part !== "string") loading.value = { got: (got += part.length), all };
-        const transfer = typeof part === "string" ? [] : [part.buffer];
-        await this._call("part", { name, part }, { transfer });
-      };
-      try {
-        await this.door.readParts(name, send);
-      } finally {
-        await this._call("part", { name, part: null });
-      }
     }
   }
 

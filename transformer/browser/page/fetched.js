@@ -1,20 +1,39 @@
-/** @type {(address: string) => Promise<Response>} */
-const answerOf = async (address) => {
-  const answer = await fetch(new URL(address, document.baseURI), { priority: "low" });
-  if (answer.ok) return answer;
-  throw new Error(`${address}: ${answer.status}`);
+// The files of a page without a server, or beside one.
+
+import { say } from "../../web/messages.js";
+import { unpackedStream } from "./packed.js";
+
+/** @typedef {string | Blob} Source of a file: its address, or its packed text */
+
+const lost = () => new Error(say("A part of the page could not be loaded; reload the page."));
+
+/** @type {(source: Source) => Promise<ReadableStream<Uint8Array<ArrayBuffer>>>} */
+const streamOf = async (source) => {
+  if (typeof source !== "string") return unpackedStream(source);
+  const { ok, body } = await fetch(source, { priority: "low" });
+  if (ok && body) return body;
+  throw lost();
 };
-// A file of the page's site, whole.
-/** @type {(address: string) => Promise<ArrayBuffer>} */
-export const fetched = async (address) => (await answerOf(address)).arrayBuffer();
-// A file in parts, as they come. take: takes one.
-/** @type {(address: string, take: (part: Uint8Array<ArrayBuffer>) => Promise<void>) => Promise<void>} */
-export const fetchedParts = async (address, take) => {
-  const { body } = await answerOf(address);
-  const reader = /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (body).getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    await take(value);
+// A file in parts, as they come. Raises Error, a sentence.
+/** @type {(source: Source) => AsyncGenerator<Uint8Array<ArrayBuffer>>} */
+export async function* partsOf(source) {
+  try {
+    const reader = (await streamOf(source)).getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } catch {
+    throw lost();
+  }
+}
+// A file, whole.
+/** @type {(source: Source) => Promise<ArrayBuffer>} */
+export const wholeOf = async (source) => {
+  try {
+    return await new Response(await streamOf(source)).arrayBuffer();
+  } catch {
+    throw lost();
   }
 };

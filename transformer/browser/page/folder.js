@@ -1,11 +1,9 @@
 // Opens the page from a folder of files on any web server.
 
-import { fetched, fetchedParts } from "./fetched.js";
-import { unzipped } from "./packed.js";
+import { unzippedText } from "./packed.js";
 
 /** @type {(answer: Promise<Response>) => Promise<string>} */
-const textOf = async (answer) =>
-  new TextDecoder().decode(await unzipped(await (await answer).arrayBuffer()));
+const textOf = async (answer) => unzippedText(/** @type {ReadableStream} */ ((await answer).body));
 
 // Keep the page and these files in the browser, so that the page opens again without a network. Browsers allow it on https
 // and on this machine.
@@ -19,14 +17,14 @@ const keep = async (names) => {
     await new Promise((done) =>
       serviceWorker.addEventListener("controllerchange", done, { once: true }),
     );
-  for (const name of names) await (await fetch(name, { cache: "force-cache" })).arrayBuffer(); // the worker keeps it
+  for (const name of names) await (await fetch(name, { cache: "force-cache" })).body?.cancel(); // the worker keeps it
 };
 
 const open = async () => {
   const page = /** @type {any} */ (globalThis);
   const [spoken, text] = await Promise.all(page.texts.map(textOf));
   const address = (/** @type {string} */ name) => new URL(name, document.baseURI).href;
-  page.site = { isPacked: false, address, read: fetched, readParts: fetchedParts, text, keep };
+  page.site = { address, source: address, text, keep };
   page.spoken = JSON.parse(spoken);
   const glossary = {
     type: "application/json",

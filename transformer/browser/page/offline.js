@@ -27,11 +27,9 @@ const activate = async () => {
 /** @type {(request: Request) => Promise<Response>} */
 const weights = async (request) => {
   const cache = await caches.open(WEIGHTS_CACHE);
-  const cached = await cache.match(request);
-  if (cached) return cached;
-  const answer = await fetch(request);
-  if (answer.ok) await cache.put(request, answer.clone());
-  return answer;
+  const cached = () => cache.match(request);
+  const answer = (await cached()) ?? (await cache.add(request).then(cached, () => null));
+  return answer ?? fetch(request); // there is no room for it
 };
 /** @type {(request: Request) => Promise<Response>} */
 const file = async (request) => {

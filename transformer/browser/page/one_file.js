@@ -1,15 +1,30 @@
 // Opens the page that is one file: its parts are texts in it. Scripts get addresses of their own; weights stay texts, which
 // the worker unpacks.
 
-import { partsOf, unpacked, unzipped } from "./packed.js";
+import { bytesOf, unzipped, unzippedText } from "./packed.js";
 
 /** @type {(name: string) => HTMLTemplateElement | null} */
 const elementOf = (name) => document.querySelector(`[data-file="${CSS.escape(name)}"]`);
 /** @type {(name: string) => string} */
 const textOf = (name) => elementOf(name)?.content.textContent ?? "";
+/** @type {(text: string) => Promise<ArrayBuffer>} */
+const unpacked = (text) => unzipped(bytesOf(text));
 /** @type {(name: string) => Promise<string>} */
-const decoded = async (name) =>
-  new TextDecoder().decode(await unzipped(await unpacked(textOf(name))));
+const decoded = async (name) => unzippedText(await unpacked(textOf(name)));
+/** @type {Map<string, Blob>} texts that the page no longer holds, for a second try */
+const blobs = new Map();
+/** @type {(name: string) => Blob} */
+const source = (name) => {
+  const element = elementOf(name);
+  const parts = Array.from(
+    element?.content.childNodes ?? [],
+    ({ textContent }) => textContent ?? "",
+  );
+  const blob = blobs.get(name) ?? new Blob(parts);
+  blobs.set(name, blob);
+  element?.remove();
+  return blob;
+};
 /** @type {(id: string) => void} */
 const show = (id) => document.getElementById(id)?.removeAttribute("hidden");
 
@@ -30,17 +45,9 @@ const open = async () => {
   }
   const page = /** @type {any} */ (globalThis);
   page.site = {
-    isPacked: true,
     address: (/** @type {string} */ name) => addresses.get(name),
-    read: async (/** @type {string} */ name) => unpacked(textOf(name)),
-    readParts: async (
-      /** @type {string} */ name,
-      /** @type {(part: string) => Promise<void>} */ take,
-    ) => {
-      for (const part of partsOf(textOf(name))) await take(part);
-    },
-    keep: async (/** @type {string[]} */ names) =>
-      names.forEach((name) => elementOf(name)?.remove()),
+    source,
+    keep: async (/** @type {string[]} */ names) => names.forEach((name) => blobs.delete(name)),
     text: await decoded("site.json.gz"),
   };
   page.spoken = JSON.parse(await decoded(`words/${page.spokenHere}.json.gz`));

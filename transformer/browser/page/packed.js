@@ -5,51 +5,54 @@ Array.from({ length: 94 }, (_, at) => at + 33)
   .filter((code) => !`<&"`.includes(String.fromCharCode(code)))
   .forEach((code, at) => (CODES[code] = at));
 
-/** @type {(text: string) => Uint8Array<ArrayBuffer>} */
-const bytesOf = (text) => {
-  const bytes = new Uint8Array(Math.floor((13 * (text.length - 1)) / 16));
-  let bits = 0;
-  let count = 0;
-  let to = 0;
-  for (let at = 1; at < text.length; at += 2) {
-    bits = (bits << 13) | (91 * CODES[text.charCodeAt(at)] + CODES[text.charCodeAt(at + 1)]);
-    for (count += 13; count >= 8; count -= 8) bytes[to++] = bits >> (count - 8);
-    bits &= (1 << count) - 1;
-  }
-  return bytes.subarray(0, bytes.length - Number(text[0])); // first, how many are too many
-};
-
-/** @type {(bytes: BufferSource) => Promise<ArrayBuffer>} */
-export const unzipped = (bytes) => {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).arrayBuffer();
-};
-/** @type {(text: string) => Promise<ArrayBuffer>} */
-export const unpacked = (text) => unzipped(bytesOf(text));
-
-const PART = 2 ** 20; // characters
-// A packed text in parts, which are packed texts too.
-/** @type {(text: string) => Generator<string>} */
-export function* partsOf(text) {
-  for (let at = 1; at < text.length; at += PART) {
-    const tooMany = at + PART < text.length ? "0" : text[0];
-    yield tooMany + text.slice(at, at + PART);
-  }
-}
-/** @type {(parts: AsyncIterable<string>) => AsyncGenerator<Uint8Array>} */
-export async function* unpackedParts(parts) {
-  const { readable, writable } = new DecompressionStream("gzip");
-  const writer = writable.getWriter();
-  const write = async () => {
-    for await (const part of parts) await writer.write(bytesOf(part));
-    await writer.close();
+// The bytes of a text of so many characters, which comes in parts.
+/** @type {(size: number) => (characters: Uint8Array) => Uint8Array<ArrayBuffer>} */
+export const decoderOf = (size) => {
+  let left = Math.floor((13 * (size - 1)) / 16); // bytes that are still to come
+  let [bits, count, first, isBegun] = [0, 0, -1, false];
+  return (characters) => {
+    const bytes = new Uint8Array(Math.min(left, Math.ceil((13 * characters.length) / 16) + 1));
+    let to = 0;
+    let at = 0;
+    if (!isBegun) {
+      left -= Number(String.fromCharCode(characters[at++])); // first, how many are too many
+      isBegun = true;
+    }
+    for (; at < characters.length; at += 1) {
+      const code = CODES[characters[at]];
+      if (first < 0) first = 91 * code;
+      else {
+        bits = (bits << 13) | (first + code);
+        first = -1;
+        for (count += 13; count >= 8; count -= 8) bytes[to++] = bits >> (count - 8);
+        bits &= (1 << count) - 1;
+      }
+    }
+    to = Math.min(to, left);
+    left -= to;
+    return bytes.subarray(0, to);
   };
-  const written = write();
-  written.catch((error) => writer.abort(error)); // then there is no more to read
-  const reader = readable.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    yield value;
-  }
-}
+};
+
+/** @type {(stream: ReadableStream<Uint8Array<ArrayBuffer>>) => ReadableStream<Uint8Array<ArrayBuffer>>} */
+const inflated = (stream) => stream.pipeThrough(new DecompressionStream("gzip"));
+/** @type {(of: BodyInit) => Response} */
+const inflatedAnswer = (of) =>
+  new Response(inflated(/** @type {ReadableStream} */ (new Response(of).body)));
+/** @type {(bytes: BodyInit) => Promise<ArrayBuffer>} */
+export const unzipped = (bytes) => inflatedAnswer(bytes).arrayBuffer();
+/** @type {(bytes: BodyInit) => Promise<string>} */
+export const unzippedText = (bytes) => inflatedAnswer(bytes).text();
+/** @type {(text: string) => Uint8Array<ArrayBuffer>} */
+export const bytesOf = (text) => decoderOf(text.length)(new TextEncoder().encode(text));
+
+// The same of a text that is a blob, part by part.
+/** @type {(text: Blob) => ReadableStream<Uint8Array<ArrayBuffer>>} */
+export const unpackedStream = (text) => {
+  const decode = decoderOf(text.size);
+  /** @type {TransformStream<Uint8Array, Uint8Array<ArrayBuffer>>} */
+  const decoding = new TransformStream({
+    transform: (part, control) => control.enqueue(decode(part)),
+  });
+  return inflated(text.stream().pipeThrough(decoding));
+};

@@ -5,7 +5,9 @@ import { html, render } from "../../web/preact.js";
 import { declared } from "../../web/declared.js";
 import { say } from "../../web/messages.js";
 import { loadPlotly, takePlotlyFrom } from "../../web/plots.js";
+import { on } from "../../web/store.js";
 import { said } from "../../web/later.js";
+import { wholeOf } from "./fetched.js";
 import { unzipped } from "./packed.js";
 import { arrayOr, storedAnswers } from "../../web/stored_answers.js";
 import { answersOf } from "./answers.js";
@@ -45,7 +47,7 @@ answerFrom({
   lesson: ({ name }) => spoken.decks[name],
 });
 takePlotlyFrom(async () => {
-  const script = await unzipped(await door.read("plotly.js.gz"));
+  const script = await unzipped(await wholeOf(door.source("plotly.js.gz")));
   return URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
 });
 
@@ -61,13 +63,9 @@ const Loading = () => {
   const { got, all } = loading.value ?? { got: 0, all: 0 };
   return html`<progress class="loading" hidden=${!all} value=${got} max=${all || 1} aria-label=${say("The network is being loaded into this browser …")} />`;
 };
-const place = /** @type {Element} */ (document.querySelector("gradio-app"));
-render(html`<${Loading} />${pageOf(site.layout, events)}`, place);
-// The weights come while the first picture is drawn, as the line is free then; or are unpacked once it stands. Then comes what
-// else the page may ask for.
+// Once a first part is painted and nothing else is to be done the weights come, then what else the page may ask for.
 const laterScripts = "later"; // of the page's import map
-const soon = door.isPacked ? whenIdle : queueMicrotask;
-soon(async () => {
+const loadAll = async () => {
   const isLoaded = await engine.load(first).then(
     () => true,
     () => false,
@@ -77,4 +75,8 @@ soon(async () => {
     await loadPlotly().catch(() => {});
     if (isLoaded) await door.keep(Object.keys(site.models[first].files)).catch(() => {}); // a browser may deny it
   });
-});
+};
+const painted = new Promise((done) => on("painted", done));
+painted.then(() => whenIdle(() => void loadAll()));
+const place = /** @type {Element} */ (document.querySelector("gradio-app"));
+render(html`<${Loading} />${pageOf(site.layout, events)}`, place);

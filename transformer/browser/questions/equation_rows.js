@@ -115,19 +115,19 @@ const layerOf = ({ item, site, query }) => {
         weights.reduce((sum, weight, key) => sum + weight * values[key][i], 0),
       );
     });
-    return text._mapped(layer[kind].output, Float32Array.from(z), 1);
+    return text.mapped(layer[kind].output, Float32Array.from(z), 1);
   };
   /** @type {Data} */
   let fed = {};
   const forward = (/** @type {Float32Array} */ read) => {
-    const wide = text._mapped(layer.expand, read, 1);
-    const gate = layer.gate && text._mapped(layer.gate, read, 1);
+    const wide = text.mapped(layer.expand, read, 1);
+    const gate = layer.gate && text.mapped(layer.gate, read, 1);
     const activated = (gate ?? wide).slice();
     network.activate(activated, activated.length);
     const inner = gate
       ? activated.map((/** @type {number} */ x, /** @type {number} */ i) => x * wide[i])
       : activated;
-    fed = { read, wide, gate, inner, made: text._mapped(layer.contract, inner, 1) };
+    fed = { read, wide, gate, inner, made: text.mapped(layer.contract, inner, 1) };
     return fed.made;
   };
   /** @type {(norms: Placement, x: Float32Array, work: (read: Float32Array) => Float32Array) => Data} */

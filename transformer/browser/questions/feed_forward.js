@@ -3,7 +3,7 @@
 import { along, directionOf } from "../contributions.js";
 import { neuronsOf as neuronsIn } from "../feed_forward.js";
 import { largest } from "../sampling.js";
-import { changedTo, textTo, writtenAfter } from "./journey.js";
+import { changedLogits, textTo, writtenAfter } from "./journey.js";
 import { likeliestOf, placeOf } from "./places.js";
 
 /**
@@ -75,7 +75,7 @@ const feedForward = (item, data) => {
   const off = { type: "ablate", stack, layer, part: "mlp_out" };
   const isThis = (/** @type {any} */ one) => JSON.stringify(one) === JSON.stringify(off);
   const isOff = text.interventions.some(isThis);
-  const logits = changedTo(item, [...text.interventions, off], row).logitsAt(row);
+  const logits = changedLogits(item, [...text.interventions, off], row);
   const others = /** @type {any[]} */ (text.interventions.filter((one) => !isThis(one)));
   const isRead = facts.stack === "encoder";
   const target = data.target ?? largest(text.logitsAt(row), 1)[0];
@@ -91,4 +91,28 @@ const feedForward = (item, data) => {
   };
 };
 
-export const answers = { feed_forward: feedForward };
+// The sentence in which each of some neurons is most active, as views/journey/passages.py.
+/** @type {(item: Item, data: Data) => Data} */
+const neuronPassages = ({ model }, { stack, layer = 0, neurons = [] }) => {
+  const { sentences, n_sentences: nSentences, neurons: layers = {} } = model.frames.neurons ?? {};
+  const recorded = layers[`${stack}.${layer}`];
+  if (!recorded) return { passages: {}, n_sentences: 0 };
+  const passageOf = (/** @type {number} */ index) => {
+    const [number, start] = [recorded.sentence[index], recorded.start[index]];
+    if (number < 0) return null;
+    const signs = [...sentences[number].at(-1)]; // as Python counts
+    const end = start + recorded.length[index];
+    const [before, token, after] = [[0, start], [start, end], [end]].map(([from, to]) =>
+      signs.slice(from, to).join(""),
+    );
+    const [text] = sentences[number];
+    return { text, before, token, after, activation: recorded.activation[index] };
+  };
+  const known = neurons.filter((/** @type {number} */ index) => index in recorded.sentence);
+  return {
+    passages: Object.fromEntries(known.map((/** @type {number} */ at) => [at, passageOf(at)])),
+    n_sentences: nSentences,
+  };
+};
+
+export const answers = { feed_forward: feedForward, neuron_passages: neuronPassages };

@@ -15,15 +15,16 @@ import { likeliestOf, named, nameOf, placeOf, siteOf, sitesOf, switchedOff } fro
 const [N_LIKELIEST, N_WITHOUT, N_WRITTEN] = [10, 5, 8];
 const SENTENCE_ENDS = /[.!?]/;
 
-// The text up to a place with more interventions, kept: the card and the bars ask alike.
-/** @type {(item: Item, interventions: any[], place: number) => Text} */
-export const changedTo = (item, interventions, place) => {
+// The logits at a place with more interventions, kept: the card and the bars ask alike.
+/** @type {(item: Item, interventions: any[], place: number) => Float32Array} */
+export const changedLogits = (item, interventions, place) => {
   const key = JSON.stringify([interventions, place]);
   const upTo = item.facts.stack === "encoder" ? item.text.ids.length : place + 1;
-  const text = item.changed.get(key) ?? item.text.changed(interventions, { upTo });
-  item.changed.set(key, text);
+  const logits =
+    item.changed.get(key) ?? item.text.changed(interventions, { upTo }).logitsAt(place);
+  item.changed.set(key, logits);
   if (item.changed.size > 16) item.changed.delete([...item.changed.keys()][0]);
-  return text;
+  return logits;
 };
 /** @type {(site: string, head: number) => any} */
 const off = (site, head) => ({ type: "ablate", ...siteOf(site), heads: [head] });
@@ -103,7 +104,7 @@ const journey = (item, data) => {
 const withoutHead = (item, data) => {
   const { row } = placeOf(item, data);
   const interventions = [...item.text.interventions, off(data.site, data.head)];
-  const logits = changedTo(item, interventions, row).logitsAt(row);
+  const logits = changedLogits(item, interventions, row);
   return { logits, likeliest: likeliestOf(item, logits, N_WITHOUT) };
 };
 

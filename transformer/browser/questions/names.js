@@ -2,7 +2,7 @@
 
 export const QUESTIONS = [
   ...["journey", "without_head", "continuation", "deciding", "telling", "readers"],
-  ...["word_effects", "without_words", "feed_forward"],
+  ...["word_effects", "without_words", "feed_forward", "neuron_passages"],
   ...["heatmap", "atlas", "columns", "flow", "attention_math"],
   ...["metrics", "metric_map", "passages"],
   ...[

@@ -97,7 +97,7 @@ const stopWaiting = effect(() => {
   if (!isPlaced.value || isOpening() || !page.run) return;
   queueMicrotask(() => stopWaiting());
   whenIdle(() => {
-    prefetchPlotly().catch(() => {});
+    if (hasServer()) prefetchPlotly().catch(() => {});
     if (mayLoadNetwork()) begin().catch(() => {}); // the server answers
   });
 });

@@ -1,5 +1,6 @@
 // The saved page of a run, or of the texts of a batch: the page's own parts, whose questions the file's numbers answer.
 
+import { wholeOf } from "../../../browser/page/fetched.js";
 import { pageOf } from "../../../browser/page/layout.js";
 import { answers as attention } from "../../../browser/questions/attention.js";
 import { answers as metrics } from "../../../browser/questions/head_metrics.js";
@@ -28,7 +29,7 @@ import { contentOf, filled } from "./pack.js";
 /** @import { Described, Event as LayoutEvent } from "../../../browser/page/layout.js" */
 /** @import { Question, SavedBatch, SavedNumbers, SavedStep, SavedText, StepCandidate } from "../types" */
 
-/** @type {{ site: { read: (name: string) => Promise<ArrayBuffer>, text: string } }} */
+/** @type {{ site: { source: (name: string) => Blob, text: string } }} */
 const { site } = /** @type {any} */ (globalThis);
 
 /** @type {SavedNumbers} */
@@ -93,7 +94,7 @@ answerFrom(
   ),
 );
 takePlotlyFrom(async () => {
-  const script = await site.read("plotly.js");
+  const script = await wholeOf(site.source("plotly.js"));
   return URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
 });
 
@@ -251,7 +252,7 @@ const start = async () => {
   const { layout } = JSON.parse(site.text, (_, value) =>
     typeof value === "string" ? said(value) : value,
   );
-  Object.assign(numbers, contentOf(await site.read("run.pack"), said));
+  Object.assign(numbers, contentOf(await wholeOf(site.source("run.pack")), said));
   setBatch(numbers.batch);
   showRow(0);
   bindField("row", () => row.value, showRow);
