@@ -163,9 +163,10 @@ EXERCISES = {
 }
 
 
-def held_out(exercise: Exercise, count: int = HELD_OUT) -> list[Row]:
+@cache
+def held_out(exercise: Exercise, count: int = HELD_OUT) -> Sequence[Row]:
     """The same held-out questions at each call."""
-    return exercise.rows(Random(-1), count, held_out=True)
+    return tuple(exercise.rows(Random(-1), count, held_out=True))
 
 
 def prompt_of(exercise: Exercise, family: str, question: str) -> str:
