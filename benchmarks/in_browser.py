@@ -34,7 +34,7 @@ from benchmarks import command_line
 from benchmarks.networks import SHAPES, write
 from benchmarks.page import BYTES_A_S, DELAY_MS, DESK, DRAWN, PHONE, SLOWER, chromium
 from transformer import load
-from transformer.server.static_page import Page as StaticPage
+from transformer.server.page.static_page import Page as StaticPage
 
 # When the network is there: the bar of its loading is gone again.
 LOADED = """const look = () => {

@@ -31,7 +31,7 @@ import sys
 from pathlib import Path
 from benchmarks.loading import bytes_now
 import transformer
-from transformer.server import process
+from transformer.server.http import process
 process.limit_arenas()
 transformer.load(sys.argv[1]).generate("a", max_new_tokens=2)
 before = bytes_now("VmRSS")

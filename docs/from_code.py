@@ -20,7 +20,7 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from transformer.server.limits import table
+from transformer.server.http.limits import table
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -9,9 +9,10 @@ from kit import prefork
 from kit.models import ONE_FILE, save_model, tiny
 
 from transformer import Model, serve
-from transformer.server import http_server, launch
-from transformer.server.http_server import listen
-from transformer.server.service import Service
+from transformer.server import launch
+from transformer.server.http import http_server
+from transformer.server.http.http_server import listen
+from transformer.server.kept.service import Service
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from kit import serving
 
 from benchmarks import ROOT
 from benchmarks.replicas import CONFIGURATION, NGINX, balanced, before, nginx
-from transformer.server.limits import CLIENT_S, HEADERS_S, MAX_REQUEST_BYTES
+from transformer.server.http.limits import CLIENT_S, HEADERS_S, MAX_REQUEST_BYTES
 
 pytestmark = pytest.mark.slow
 

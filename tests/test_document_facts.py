@@ -9,9 +9,9 @@ import pytest
 import transformer
 from transformer.checkpoint.adapters.families import FAMILIES
 from transformer.lessons import all_lessons
-from transformer.server import limits
-from transformer.server.api import endpoints_of
-from transformer.server.service import Service
+from transformer.server.http import limits
+from transformer.server.kept.service import Service
+from transformer.server.programs.api import endpoints_of
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT = {name: row["limit"] for name, row in limits.table().items()}

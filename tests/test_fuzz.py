@@ -14,10 +14,10 @@ from kit import serving
 from kit.client import ENDPOINTS, asking
 
 from transformer import Model
-from transformer.server.api import endpoints_of
 from transformer.server.fields import REQUEST
-from transformer.server.presses import works
-from transformer.server.service import Service
+from transformer.server.kept.service import Service
+from transformer.server.page.presses import works
+from transformer.server.programs.api import endpoints_of
 from transformer.views.registry import PICTURES
 
 pytestmark = pytest.mark.slow

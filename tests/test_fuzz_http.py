@@ -10,7 +10,7 @@ import pytest
 from kit import serving
 from kit.client import called
 
-from transformer.server.errors import NO_EVENT, public_error
+from transformer.server.http.errors import NO_EVENT, public_error
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def test_a_body_that_is_no_good_is_refused(client, path):
 
 PATHS = (
     "app.py", "/etc/passwd", "../../../../etc/passwd", "..%2f..%2f..%2fetc%2fpasswd",
-    "transformer/server/guard.py", "file:///etc/passwd", "", "\x00", str(plotly.__file__),
+    "transformer/server/http/guard.py", "file:///etc/passwd", "", "\x00", str(plotly.__file__),
 )  # fmt: skip
 
 

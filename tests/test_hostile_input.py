@@ -12,9 +12,9 @@ from kit import serving
 from kit.client import called
 
 from transformer.messages import ENGLISH, catalogue, languages
-from transformer.server.errors import TOO_LONG
-from transformer.server.guard import LANGUAGE_PARAMETER
-from transformer.server.limits import (
+from transformer.server.http.errors import TOO_LONG
+from transformer.server.http.guard import LANGUAGE_PARAMETER
+from transformer.server.http.limits import (
     MAX_PARAMETERS,
     MAX_QUERY_BYTES,
     MAX_REQUEST_BYTES,

@@ -1,5 +1,5 @@
 """Imports go one way: command_line, checks, messages -> model -> interventions -> runs -> inference
--> analysis -> views -> server."""
+-> analysis -> views -> server: http -> kept -> learn -> page -> classroom, programs."""
 
 import ast
 import re
@@ -15,6 +15,8 @@ FILES = sorted((ROOT / "transformer").rglob("*.py"))
 WORDS = {"messages", "checks", "command_line"}
 NETWORK = {"model", "interventions", "network_words"} | WORDS
 LOADED = NETWORK | {"runs", "tokenizer", "plain_text", "inference"}
+KEPT = LOADED | {"analysis", "views", "checkpoint", "learning", "server/fields", "server/http"}
+SERVER_ROOMS = ("http", "kept", "learn", "page", "classroom", "programs")
 # Which rooms of the package each room may import; a room may always import itself.
 MAY_IMPORT = {
     "messages": {"checks", "command_line"},
@@ -34,10 +36,17 @@ MAY_IMPORT = {
     "views": LOADED | {"analysis"},
     "learning": LOADED | {"analysis", "training", "checkpoint"},
     "lessons": LOADED | {"analysis", "learning"},
-    "check_lessons": LOADED | {"checkpoint", "learning", "lessons", "server", "views"},
-    "server": LOADED | {"analysis", "views", "checkpoint", "learning", "lessons", "training", ""},
-    "serve": LOADED | {"checkpoint", "lessons", "server", "views"},
-    "static": LOADED | {"checkpoint", "serve", "server", "views"},
+    "server/fields": LOADED | {"views"},
+    "server/http": LOADED | {"views", "server/fields"},
+    "server/kept": KEPT,
+    "server/learn": KEPT | {"lessons", "server/kept"},
+    "server/page": KEPT | {"server/kept", "server/learn"},
+    "server/classroom": KEPT | {"lessons", "server/kept", "server/learn", "server/page"},
+    "server/programs": KEPT | {"server/kept", "server/page"},
+    "server": LOADED | {f"server/{name}" for name in SERVER_ROOMS},
+    "check_lessons": KEPT | {"lessons", "server/kept", "server/learn"},
+    "serve": KEPT | {"lessons", "server", "server/kept", "server/page", "server/programs"},
+    "static": LOADED | {"checkpoint", "serve", "server/page"},
     "__main__": LOADED | {"analysis", "checkpoint", ""},
     # transformer/__init__.py, the public face; it names what draws runs, for the first picture
     "": LOADED | {"analysis", "views", "checkpoint"},
@@ -50,7 +59,7 @@ IMPORTS_BY_NAME = {"import_module", "__import__", "find_spec", "run_module"}
 # Libraries that only some rooms may know.
 KNOWN_BY = {
     "babel": {"messages"},
-    "gradio": {"server"},
+    "gradio": {"server/page", "server/programs"},
     "jinja2": {"tokenizer"},
     "plotly": {"views", "training"},
     "tokenizers": {"tokenizer"},
@@ -66,10 +75,15 @@ KNOWN_BY = {
 
 def room(path):
     parts = path.relative_to(ROOT / "transformer").with_suffix("").parts
-    first = parts[0]
     if parts == ("analysis", "corpus", "__main__"):  # it reads what a training reads
         return "corpus command"
-    return "" if first == "__init__" else first
+    return "" if parts[0] == "__init__" else _room(parts)
+
+
+def _room(parts):
+    """server/http for its modules: of the server each folder is a room, elsewhere all of them."""
+    inside = len(parts) > 1 and parts[0] == "server" and parts[1] != "__init__"
+    return "/".join(parts[:2]) if inside else parts[0]
 
 
 def module_of(path):
@@ -104,7 +118,7 @@ def _imports(path, nodes):
 def room_of_module(name):
     """ "model" for transformer.model.trace; "" for the package itself and its public names."""
     parts = name.split(".")[1:]
-    return parts[0] if parts and is_module(f"transformer.{parts[0]}") else ""
+    return _room(parts) if parts and is_module(f"transformer.{parts[0]}") else ""
 
 
 def offences(path):

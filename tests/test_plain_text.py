@@ -9,8 +9,8 @@ import transformer
 from transformer import Model
 from transformer.__main__ import main
 from transformer.plain_text import PLAIN_ENGLISH, plain, sentences, warnings
-from transformer.server import presses
-from transformer.server.service import Service
+from transformer.server.kept.service import Service
+from transformer.server.page import presses
 
 SAMPLE = json.loads(
     (transformer.checkpoint.BUNDLED / "translate-en-fr" / "sample.json").read_text("utf-8")

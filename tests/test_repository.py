@@ -17,8 +17,8 @@ from plotly.offline import get_plotlyjs_version
 
 import transformer
 from transformer import checkpoint
-from transformer.server import limits
-from transformer.server.limits import table
+from transformer.server.http import limits
+from transformer.server.http.limits import table
 from transformer.views.export.bundle import PACKAGE
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 import transformer
-from transformer.server.limits import table
+from transformer.server.http.limits import table
 
 pytestmark = pytest.mark.slow
 

@@ -23,7 +23,7 @@ from kit import aio, serving
 import transformer
 from deploy import space
 from deploy.space import files
-from transformer.server.store import KINDS
+from transformer.server.kept.store import KINDS
 
 pytestmark = pytest.mark.slow
 

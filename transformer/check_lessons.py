@@ -23,8 +23,8 @@ from transformer.lessons.output_check import written
 from transformer.lessons.stamps import behind, put_stamps
 from transformer.runs.run import Run
 from transformer.server.fields import shown_first
-from transformer.server.lessons import answer_of, check_places, shown_by
-from transformer.server.service import Service
+from transformer.server.kept.service import Service
+from transformer.server.learn.lessons import answer_of, check_places, shown_by
 from transformer.views.registry import VIEWS
 
 LEAST_HINTS = 2  # the third shows the answer, which is worked out

@@ -32,11 +32,11 @@ from transformer.inference.engines.compiled import AUTO, ENGINES
 from transformer.inference.model import Model, load
 from transformer.lessons import add_lessons
 from transformer.server import launch
-from transformer.server.api import check_tools
-from transformer.server.http_server import listen
-from transformer.server.limits import AT_ONCE, MAX_TRAININGS
-from transformer.server.pages import policy_for
-from transformer.server.service import check_distinct, tell_refused, why_refused
+from transformer.server.http.http_server import listen
+from transformer.server.http.limits import AT_ONCE, MAX_TRAININGS
+from transformer.server.kept.service import check_distinct, tell_refused, why_refused
+from transformer.server.page.pages import policy_for
+from transformer.server.programs.api import check_tools
 from transformer.views.registry import add_views
 
 # How long a thread waits awake for more work. A token's products are short: sleeping between them

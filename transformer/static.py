@@ -13,7 +13,7 @@ from pathlib import Path
 from transformer.checkpoint import MAX_LEN, bundled_names
 from transformer.command_line import Parser
 from transformer.serve import load_all
-from transformer.server.static_page import Page
+from transformer.server.page.static_page import Page
 
 
 def arguments() -> argparse.Namespace:

@@ -16,7 +16,7 @@ from transformer.analysis.attention_flow import flow_weights
 from transformer.analysis.mask_removal import acting_masks, masks_of, without_mask
 from transformer.analysis.row_arithmetic import TOLERANCE, row_arithmetic
 from transformer.interventions.descriptions import without_padding_mask
-from transformer.server.store import RunStore
+from transformer.server.kept.store import RunStore
 from transformer.views.attention.attention_math import attention_math
 from transformer.views.attention.flow import attention_flow
 from transformer.views.masks.masks import mask_removed, sentence_of

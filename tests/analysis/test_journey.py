@@ -18,9 +18,9 @@ from transformer.analysis.continuation import N_WRITTEN, continuation
 from transformer.analysis.journey import deciding_heads, journey, telling, without_head
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.model.sites import sites_of
-from transformer.server import experiments as module
-from transformer.server.resources import answer
-from transformer.server.service import Service
+from transformer.server.kept import experiments as module
+from transformer.server.kept.service import Service
+from transformer.server.page.resources import answer
 from transformer.views.registry import PICTURES
 
 TEXT = "The fox said hello to the bird"

@@ -14,8 +14,8 @@ from kit.serving import running
 from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
 
-from transformer.server import api as tools
-from transformer.server.limits import MAX_CALLS, MAX_VISITOR_RUNS
+from transformer.server.http.limits import MAX_CALLS, MAX_VISITOR_RUNS
+from transformer.server.programs import api as tools
 
 # On a machine that does much else, the framework's own request to itself runs out of time, and its
 # tool then fails without a word.

@@ -19,7 +19,7 @@ from transformer.analysis.head_measures import ALL
 from transformer.analysis.head_metrics import head_metrics
 from transformer.analysis.row_arithmetic import row_arithmetic
 from transformer.inference.engines.compiled import engine_of
-from transformer.server.page_models import EXAMPLES
+from transformer.server.kept.page_models import EXAMPLES
 
 EXAMPLE = EXAMPLES["decoder"]
 # The values of the large picture, the row's dotted line and all.

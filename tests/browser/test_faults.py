@@ -15,8 +15,8 @@ from kit.browser import WAIT_MS, Visit
 from kit.serving import Server
 from playwright.sync_api import Page, Route, expect
 
-from transformer.server.errors import BUSY, ENDING
-from transformer.server.limits import AT_ONCE
+from transformer.server.http.errors import BUSY, ENDING
+from transformer.server.http.limits import AT_ONCE
 
 IDLE_WITHIN_S = 60.0
 LEFT_WITHIN_S = 10.0  # half of what 200 slow tokens take

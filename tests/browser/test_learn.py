@@ -8,8 +8,8 @@ from kit.serving import second, tiny_model
 from playwright.sync_api import Page, expect
 
 from transformer.lessons.measures import GradingContext
-from transformer.server.page_models import example_of
-from transformer.server.service import Service
+from transformer.server.kept.page_models import example_of
+from transformer.server.kept.service import Service
 
 PLAN = {
     "task": "copy", "preset": "vaswani-2017", "n_layers": 1, "n_heads": 2, "n_steps": 150,

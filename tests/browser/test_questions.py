@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 from transformer import Ablate, Break, with_lens
 from transformer.analysis.atlas import reading_weights
 from transformer.analysis.mask_removal import without_mask
-from transformer.server.page_models import example_of
+from transformer.server.kept.page_models import example_of
 
 LAST = 31  # the L at which the opening's text ends
 IT = "Lily loved the dog because it"  # one of the texts that the page suggests

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from transformer import Run, with_lens
 from transformer.analysis.layer_at_position import layer_at_position
-from transformer.server.page_models import EXAMPLES
+from transformer.server.kept.page_models import EXAMPLES
 from transformer.views.positions.inputs import input_parts
 from transformer.views.positions.rotation import shift
 

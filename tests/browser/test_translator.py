@@ -6,7 +6,7 @@ from kit.serving import Shared
 from playwright.sync_api import expect
 
 from transformer import Run
-from transformer.server.page_models import EXAMPLES
+from transformer.server.kept.page_models import EXAMPLES
 
 EXAMPLE = EXAMPLES["encoder-decoder"]
 

@@ -18,7 +18,7 @@ from transformer.analysis.ablation import head_importance, losses_without
 from transformer.analysis.patching import most_changed, patch_effect
 from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch, interventions_of
-from transformer.server.page_models import EXAMPLES
+from transformer.server.kept.page_models import EXAMPLES
 from transformer.views.runs.attention_difference import attention_difference
 from transformer.views.runs.compare import generated_pairs
 

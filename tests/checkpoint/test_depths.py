@@ -11,7 +11,7 @@ from transformer.analysis.journey import journey
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import patch_effect
 from transformer.model.sites import sites_of
-from transformer.server.page_models import headline
+from transformer.server.kept.page_models import headline
 from transformer.views.run_facts import kinds_of, windows_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")

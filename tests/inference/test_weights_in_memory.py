@@ -15,7 +15,7 @@ from benchmarks import loading
 from transformer import Model
 from transformer.inference.engines.compiled import engine_of
 from transformer.inference.engines.description import PAGE_BYTES, use_huge_pages
-from transformer.server import process
+from transformer.server.http import process
 
 ROOM = 10_000_000  # bytes besides the weights: the tokenizer, threads, the kernels that are timed
 

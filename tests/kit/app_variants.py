@@ -65,7 +65,7 @@ def few_files() -> None:
     """It may hold MOST_FILES, and closes connections without a request, and those whose answer is
     not read, sooner."""
 
-    from transformer.server import http_server
+    from transformer.server.http import http_server
 
     resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_FILES - 56, MOST_FILES))
     vars(http_server).update(HEADERS_S=1.0, CLIENT_S=1)
@@ -73,7 +73,7 @@ def few_files() -> None:
 
 def little_memory() -> None:
     """Once its models are loaded and its pages compressed, it may allocate ROOM bytes more."""
-    from transformer.server.modules import MODULES
+    from transformer.server.page.modules import MODULES
 
     compress = MODULES.warm
 

@@ -10,13 +10,13 @@ import httpx
 import numpy as np
 
 from transformer import Model
-from transformer.server import presses
-from transformer.server.errors import RunExpired, public_error
 from transformer.server.fields import SETTINGS
-from transformer.server.requests import answering, caller
-from transformer.server.resources import questions
-from transformer.server.service import Service
-from transformer.server.store import RunStore
+from transformer.server.http.errors import RunExpired, public_error
+from transformer.server.http.requests import answering, caller
+from transformer.server.kept.service import Service
+from transformer.server.kept.store import RunStore
+from transformer.server.page import presses
+from transformer.server.page.resources import questions
 from transformer.views.declaration import is_figure
 
 ENDPOINTS = (

@@ -32,7 +32,7 @@ from kit.runs import HOSTILE
 
 from transformer import Model, Tokenizer, bundled_names
 from transformer.checkpoint import held_out_sample
-from transformer.server.static_page import Page
+from transformer.server.page.static_page import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSONS = ROOT / "tests" / "lessons" / "own"

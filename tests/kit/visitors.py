@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import transformer
 from transformer import Model, Run
-from transformer.server.page_models import EXAMPLES, example_of
+from transformer.server.kept.page_models import EXAMPLES, example_of
 
 MODELS = ("stories", "translate-en-fr", "fill-in")
 MOST = 3  # actions a question of a class takes

@@ -10,8 +10,8 @@ from transformer.learning.training import Plan, bundled_recording, train
 from transformer.lessons import all_lessons
 from transformer.lessons.measures import GradingContext
 from transformer.server.fields import REQUEST
-from transformer.server.lessons import shown_by
-from transformer.server.service import Service
+from transformer.server.kept.service import Service
+from transformer.server.learn.lessons import shown_by
 
 Change = str | dict[str, Any]  # a text, or fields of the step's state
 

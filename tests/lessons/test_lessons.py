@@ -28,10 +28,10 @@ from transformer.lessons.check_header import check_of
 from transformer.lessons.lesson import Step, language_paths, nearest, read_lesson
 from transformer.lessons.measures import MEASURES, GradingContext, of
 from transformer.lessons.stamps import behind, put_stamps
-from transformer.server import lessons as lessons_of_page
-from transformer.server.guard import Guard
-from transformer.server.lessons import shown_by, teacher_routes
-from transformer.server.service import Service
+from transformer.server.http.guard import Guard
+from transformer.server.kept.service import Service
+from transformer.server.learn import lessons as lessons_of_page
+from transformer.server.learn.lessons import shown_by, teacher_routes
 
 TEXT = "Once upon a time a little fox met a bird."
 SITE = "decoder.1.self"

@@ -7,8 +7,8 @@ from kit.models import tiny
 from transformer import Model, Tokenizer
 from transformer.lessons.check_header import check_of
 from transformer.lessons.measures import of
-from transformer.server.lessons import shown_by
-from transformer.server.service import Service
+from transformer.server.kept.service import Service
+from transformer.server.learn.lessons import shown_by
 
 STORY = "The dog ran up the hill and Tom ran after the dog."
 HIDDEN = "The [MASK] ran up the [MASK]."

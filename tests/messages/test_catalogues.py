@@ -16,7 +16,7 @@ from transformer.lessons import read_folder
 from transformer.messages import FOLDER, catalogue, language_names, languages, speaking
 from transformer.messages.sources import problems, sentences, sources
 from transformer.messages.templates import glossary, late_terms
-from transformer.server.page_models import model_card
+from transformer.server.kept.page_models import model_card
 from transformer.views.export.recorded import summary
 from transformer.views.registry import VIEWS
 

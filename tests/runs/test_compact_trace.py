@@ -18,8 +18,8 @@ from transformer.runs.compact_trace import (
     to_device,
 )
 from transformer.runs.head_data import head_view, n_heads_at, one_head
-from transformer.server.service import on_cpu
-from transformer.server.store import size_of
+from transformer.server.kept.service import on_cpu
+from transformer.server.kept.store import size_of
 
 
 def recorded(family="decoder", records=None, **changes):

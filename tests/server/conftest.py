@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from transformer.server.requests import answering
-from transformer.server.slots import Caller
+from transformer.server.http.requests import answering
+from transformer.server.http.slots import Caller
 
 
 @pytest.fixture(autouse=True)

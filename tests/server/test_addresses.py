@@ -5,7 +5,7 @@ from urllib.parse import unquote
 import pytest
 import segno
 
-from transformer.server.addresses import MOST_CHARACTERS, picture, reachable
+from transformer.server.http.addresses import MOST_CHARACTERS, picture, reachable
 
 HERE = tuple(f"http://{host}:7860/" for host in ("127.0.0.1", "localhost", "[::1]", "0.0.0.0"))
 

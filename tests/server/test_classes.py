@@ -22,18 +22,18 @@ from transformer.inference.deadline import renewed
 from transformer.lessons import all_lessons
 from transformer.lessons.output_check import OutputCheck
 from transformer.messages import languages, say, speaking
-from transformer.server.class_routes import step_shower, text_taker
-from transformer.server.classes import CODE_CHARACTERS, N_SIGNS, Classes
-from transformer.server.errors import NO_CLASS, Busy, Refused, public_error
-from transformer.server.limits import (
+from transformer.server.classroom.class_routes import step_shower, text_taker
+from transformer.server.classroom.classes import CODE_CHARACTERS, N_SIGNS, Classes
+from transformer.server.http.errors import NO_CLASS, Busy, Refused, public_error
+from transformer.server.http.limits import (
     CLASS_AGE_S,
     MAX_CLASS_PHONES,
     MAX_CLASSES,
     of_one_address,
 )
-from transformer.server.requests import set_caller
-from transformer.server.service import Service
-from transformer.server.store import MemoryBudget
+from transformer.server.http.requests import set_caller
+from transformer.server.kept.service import Service
+from transformer.server.kept.store import MemoryBudget
 
 MAX_ADDRESS_CLASSES = of_one_address(MAX_CLASSES)
 GONE = (404, public_error(NO_CLASS))

@@ -22,8 +22,8 @@ from kit import serving
 from kit.serving import Server
 
 from transformer.messages import languages, speaking
-from transformer.server.errors import BUSY, NO_HASH, UNREADABLE, public_error
-from transformer.server.limits import (
+from transformer.server.http.errors import BUSY, NO_HASH, UNREADABLE, public_error
+from transformer.server.http.limits import (
     MAX_CHARACTERS,
     MAX_CHUNKS,
     MAX_CONNECTIONS,

@@ -19,11 +19,13 @@ from kit import aio
 from kit.routes import filled, routes_of
 
 from transformer import Model
-from transformer.server import application, classes, http_server
-from transformer.server.guard import RESOURCES
-from transformer.server.http_server import Server, listen, url_of
-from transformer.server.modules import MODULES, PLOTLY_JS
-from transformer.server.service import Service
+from transformer.server import application
+from transformer.server.classroom import classes
+from transformer.server.http import http_server
+from transformer.server.http.guard import RESOURCES
+from transformer.server.http.http_server import Server, listen, url_of
+from transformer.server.kept.service import Service
+from transformer.server.page.modules import MODULES, PLOTLY_JS
 
 pytestmark = pytest.mark.slow
 

@@ -12,15 +12,15 @@ from PIL import Image
 
 import transformer
 from transformer import with_lens
-from transformer.server import presses
 from transformer.server.fields import read_tour
-from transformer.server.first_answers import first_answers
-from transformer.server.lessons import shown_by
-from transformer.server.page import description
-from transformer.server.page_models import EXAMPLES, example_of, is_offered
-from transformer.server.page_runs import example_facts, first_head
-from transformer.server.pages import first_look
-from transformer.server.service import Service
+from transformer.server.kept.page_models import EXAMPLES, example_of, is_offered
+from transformer.server.kept.page_runs import example_facts, first_head
+from transformer.server.kept.service import Service
+from transformer.server.learn.lessons import shown_by
+from transformer.server.page import presses
+from transformer.server.page.first_answers import first_answers
+from transformer.server.page.layout import description
+from transformer.server.page.pages import first_look
 from transformer.views.attention.grid import palette
 
 

@@ -11,9 +11,9 @@ from transformer import Model
 from transformer.analysis import text_before
 from transformer.inference import deadline
 from transformer.interventions.descriptions import Ablate
-from transformer.server import experiments as module
-from transformer.server.service import Service
-from transformer.server.slots import Caller
+from transformer.server.http.slots import Caller
+from transformer.server.kept import experiments as module
+from transformer.server.kept.service import Service
 
 SETTINGS = {"max_new_tokens": 8, "temperature": 0.9, "top_k": 20, "seed": 5}
 SILENCE = Ablate("decoder", 0, [0, 1])

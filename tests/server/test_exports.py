@@ -14,11 +14,12 @@ from kit.client import asking
 import transformer
 from transformer import Model, Run, with_lens
 from transformer.inference import deadline
-from transformer.server import limits, static_page
-from transformer.server.errors import Busy
-from transformer.server.requests import in_thread, shares
-from transformer.server.service import Service
-from transformer.server.slots import Caller, Slots
+from transformer.server.http import limits
+from transformer.server.http.errors import Busy
+from transformer.server.http.requests import in_thread, shares
+from transformer.server.http.slots import Caller, Slots
+from transformer.server.kept.service import Service
+from transformer.server.page import static_page
 from transformer.views import export as exports
 from transformer.views.export import html
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from kit import aio
 
-from transformer.server import gradio_files
-from transformer.server.guard import GRADIO_FILE
-from transformer.server.pages import Reached
+from transformer.server.http.guard import GRADIO_FILE
+from transformer.server.page import gradio_files
+from transformer.server.page.pages import Reached
 
 IMPORTED = re.compile(r'(?:from|import)"\./([^"]+)"')
 

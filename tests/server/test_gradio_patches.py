@@ -6,7 +6,7 @@ import pytest
 from gradio import processing_utils
 from kit import aio
 
-from transformer.server.api import unchanged
+from transformer.server.programs.api import unchanged
 
 THEIRS = processing_utils.async_move_files_to_cache
 

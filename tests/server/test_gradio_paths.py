@@ -10,9 +10,9 @@ from kit.routes import filled, routes_of
 
 from transformer import Model
 from transformer.server import application
-from transformer.server.errors import CLOSED, public_error
-from transformer.server.guard import API, GRADIO, TOOLS
-from transformer.server.service import Service
+from transformer.server.http.errors import CLOSED, public_error
+from transformer.server.http.guard import API, GRADIO, TOOLS
+from transformer.server.kept.service import Service
 
 ASSETS = "/assets/index.js", "/static/img/logo.svg"
 SPELLINGS: dict[str, Callable[[str], str]] = {

@@ -16,12 +16,13 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from transformer.checks import InvalidRequest
 from transformer.inference import deadline
 from transformer.messages import languages, speaking
-from transformer.server import addresses, errors, guard, http_server, limits, service
-from transformer.server.addresses import hosts_for
-from transformer.server.guard import Guard, safe_headers
-from transformer.server.pages import POLICY, Descriptions, policy_for
-from transformer.server.requests import OpenRequests, caller, shares
-from transformer.server.slots import Caller
+from transformer.server.http import addresses, errors, guard, http_server, limits
+from transformer.server.http.addresses import hosts_for
+from transformer.server.http.guard import Guard, safe_headers
+from transformer.server.http.requests import OpenRequests, caller, shares
+from transformer.server.http.slots import Caller
+from transformer.server.kept import service
+from transformer.server.page.pages import POLICY, Descriptions, policy_for
 
 Headers = Sequence[tuple[bytes, bytes]]
 IN_JSON: Headers = ((b"content-type", b"application/json"),)

@@ -10,8 +10,8 @@ from kit import aio
 from kit.models import tiny
 
 from transformer import Model, load
-from transformer.server.in_browser import InBrowser
-from transformer.server.service import Service
+from transformer.server.kept.service import Service
+from transformer.server.page.in_browser import InBrowser
 
 
 @pytest.fixture(scope="module")

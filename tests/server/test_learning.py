@@ -26,12 +26,14 @@ from transformer.learning import Plan, train
 from transformer.learning.exercises import EXERCISES
 from transformer.learning.training import BUNDLED
 from transformer.learning.worker import BROKEN, STOPPED, Trainer
-from transformer.server import learning, limits, presses
-from transformer.server.page_models import example_of
-from transformer.server.requests import shares
-from transformer.server.service import Service
-from transformer.server.store import RECORDS, MemoryBudget
-from transformer.server.trainings import CROWDED, Trainings
+from transformer.server.http import limits
+from transformer.server.http.requests import shares
+from transformer.server.kept.page_models import example_of
+from transformer.server.kept.service import Service
+from transformer.server.kept.store import RECORDS, MemoryBudget
+from transformer.server.kept.trainings import CROWDED, Trainings
+from transformer.server.learn import learning
+from transformer.server.page import presses
 
 pytestmark = pytest.mark.slow
 
@@ -158,7 +160,7 @@ class Still(Trainer):
 
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch) -> Trainings:
-    monkeypatch.setattr("transformer.server.trainings.Trainer", Still)
+    monkeypatch.setattr("transformer.server.kept.trainings.Trainer", Still)
     return Trainings(shares()["trainings"], MemoryBudget())
 
 

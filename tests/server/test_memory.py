@@ -14,10 +14,10 @@ from kit.client import called
 
 from transformer import Model
 from transformer.runs.memo import memoize_on_run
-from transformer.server import store as stores
-from transformer.server.errors import NO_MEMORY, Busy, RunExpired
-from transformer.server.limits import LEFT_AGE_S, MAX_VISITOR_RUNS
-from transformer.server.store import ENTRY_BYTES, RUNS, Limits, MemoryBudget, RunStore, size_of
+from transformer.server.http.errors import NO_MEMORY, Busy, RunExpired
+from transformer.server.http.limits import LEFT_AGE_S, MAX_VISITOR_RUNS
+from transformer.server.kept import store as stores
+from transformer.server.kept.store import ENTRY_BYTES, RUNS, Limits, MemoryBudget, RunStore, size_of
 
 TOO_MANY = 2**50  # bytes
 KINDS: dict[str, Callable[[], object]] = {

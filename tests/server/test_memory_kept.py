@@ -12,12 +12,12 @@ from transformer import Ablate, Model
 from transformer.interventions.descriptions import Break
 from transformer.model.trace import Trace
 from transformer.runs.compact_trace import bytes_of
-from transformer.server import limits
-from transformer.server import service as services
-from transformer.server.learning import adopt
-from transformer.server.page_runs import example_facts
-from transformer.server.service import Service
-from transformer.server.store import MODELS, RECORDS, Limits
+from transformer.server.http import limits
+from transformer.server.kept import service as services
+from transformer.server.kept.page_runs import example_facts
+from transformer.server.kept.service import Service
+from transformer.server.kept.store import MODELS, RECORDS, Limits
+from transformer.server.learn.learning import adopt
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,8 @@ import re
 import httpx
 from kit import aio
 
-from transformer.server import modules
-from transformer.server.modules import APART, MAIN, MODULES, PACKAGE, PAGE, PLOTLY_JS, STYLE
+from transformer.server.page import modules
+from transformer.server.page.modules import APART, MAIN, MODULES, PACKAGE, PAGE, PLOTLY_JS, STYLE
 
 
 def ask(path: str, method: str = "GET", accept: str = "identity", tag: str = "") -> httpx.Response:
@@ -47,8 +47,8 @@ def test_a_file_has_the_best_accepted_encoding_and_an_etag_for_each():
 
 def test_no_other_file_and_no_other_version_is_served():
     paths = (
-        *("", "/etc/passwd", "../../app.py", "server/guard.py"),
-        "server/static/%2e%2e/guard.py",
+        *("", "/etc/passwd", "../../app.py", "server/http/guard.py"),
+        "server/static/%2e%2e/http/guard.py",
         *("server/static/", "server/static/status.html", "views/attention/attention.py"),
         *("views/attention/attention.js/", "views/attention/attention.js%00"),
     )

@@ -15,16 +15,16 @@ from transformer import Model, load
 from transformer.checks import InvalidRequest, check_number
 from transformer.inference import deadline
 from transformer.messages import speaking
-from transformer.server import slots
-from transformer.server.errors import MAX_SENTENCE, RunExpired, public_error
 from transformer.server.fields import WORDS, request_of_run, settings_of
-from transformer.server.guard import language_of
-from transformer.server.limits import MAX_MADE
-from transformer.server.page_models import first_controls
-from transformer.server.page_runs import Regenerator, run_facts, run_of
-from transformer.server.presses import read_batch, works
-from transformer.server.resources import resource_app
-from transformer.server.service import Service
+from transformer.server.http import slots
+from transformer.server.http.errors import MAX_SENTENCE, RunExpired, public_error
+from transformer.server.http.guard import language_of
+from transformer.server.http.limits import MAX_MADE
+from transformer.server.kept.page_models import first_controls
+from transformer.server.kept.page_runs import Regenerator, run_facts, run_of
+from transformer.server.kept.service import Service
+from transformer.server.page.presses import read_batch, works
+from transformer.server.page.resources import resource_app
 
 
 @pytest.fixture(scope="module")

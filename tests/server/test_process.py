@@ -23,12 +23,13 @@ from kit.client import called
 from kit.serving import Server
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from transformer.server import PRIVATE, http_server, sweep
-from transformer.server.errors import BUSY, ENDING, public_error
-from transformer.server.http_server import listen, watched
-from transformer.server.limits import MAX_WAITING
-from transformer.server.modules import PLOTLY_JS, PREFIX
-from transformer.server.process import ShortLog
+from transformer.server import PRIVATE, sweep
+from transformer.server.http import http_server
+from transformer.server.http.errors import BUSY, ENDING, public_error
+from transformer.server.http.http_server import listen, watched
+from transformer.server.http.limits import MAX_WAITING
+from transformer.server.http.process import ShortLog
+from transformer.server.page.modules import PLOTLY_JS, PREFIX
 
 pytestmark = pytest.mark.slow
 

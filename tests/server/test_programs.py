@@ -16,14 +16,15 @@ from uvicorn.server import ServerState
 
 from transformer import Model
 from transformer.inference import deadline
-from transformer.server import application, http_server
-from transformer.server.api import Endpoint
-from transformer.server.errors import ENDING, MISTAKE, Busy, public_error
-from transformer.server.limits import MAX_CALLS, MAX_UNREAD_ANSWERS
-from transformer.server.programs import Message, Programs, _data, _encoded
-from transformer.server.requests import Streamed
-from transformer.server.service import Service
-from transformer.server.store import CALLS, Limits, MemoryBudget
+from transformer.server import application
+from transformer.server.http import http_server
+from transformer.server.http.errors import ENDING, MISTAKE, Busy, public_error
+from transformer.server.http.limits import MAX_CALLS, MAX_UNREAD_ANSWERS
+from transformer.server.http.requests import Streamed
+from transformer.server.kept.service import Service
+from transformer.server.kept.store import CALLS, Limits, MemoryBudget
+from transformer.server.programs.api import Endpoint
+from transformer.server.programs.protocol import Message, Programs, _data, _encoded
 
 pytestmark = pytest.mark.slow
 

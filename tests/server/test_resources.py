@@ -13,8 +13,8 @@ from kit import aio
 from transformer import Model
 from transformer.analysis import head_metrics
 from transformer.analysis.atlas import atlas
-from transformer.server.resources import resource_app
-from transformer.server.service import Service
+from transformer.server.kept.service import Service
+from transformer.server.page.resources import resource_app
 from transformer.views.registry import PICTURES
 
 HEAD = {"site": "decoder.1.self", "head": "1"}

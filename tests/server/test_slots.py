@@ -15,10 +15,10 @@ from kit.serving import tiny_translator
 
 from transformer.inference.deadline import Deadline, current
 from transformer.inference.stream import Stream
-from transformer.server import presses, requests
-from transformer.server.errors import Busy
-from transformer.server.limits import AT_ONCE, MAX_VISITOR_WAITING
-from transformer.server.requests import (
+from transformer.server.http import requests
+from transformer.server.http.errors import Busy
+from transformer.server.http.limits import AT_ONCE, MAX_VISITOR_WAITING
+from transformer.server.http.requests import (
     STALLED_S,
     OpenRequests,
     address_of,
@@ -28,8 +28,9 @@ from transformer.server.requests import (
     taken,
     using,
 )
-from transformer.server.service import Service
-from transformer.server.slots import Caller, Place, Slots
+from transformer.server.http.slots import Caller, Place, Slots
+from transformer.server.kept.service import Service
+from transformer.server.page import presses
 
 WAIT_S = 30
 A, B = Caller("a"), Caller("b")
@@ -49,7 +50,7 @@ Clock = SimpleNamespace
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """In place of time.monotonic: it says `now`."""
     made = SimpleNamespace(now=0.0)
-    monkeypatch.setattr("transformer.server.slots.time.monotonic", lambda: made.now)
+    monkeypatch.setattr("transformer.server.http.slots.time.monotonic", lambda: made.now)
     return made
 
 

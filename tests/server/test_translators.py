@@ -9,9 +9,9 @@ import transformers
 from kit.hf_folders import change, roberta, t5, write
 
 import transformer
-from transformer.server.api_runs import experiment_endpoints, run_endpoints
-from transformer.server.page_runs import batch_facts, batch_of
-from transformer.server.service import Service
+from transformer.server.kept.page_runs import batch_facts, batch_of
+from transformer.server.kept.service import Service
+from transformer.server.programs.api_runs import experiment_endpoints, run_endpoints
 
 SOURCE, TARGET = "The black cat is sleeping.", "Le chat noir dort sur le lit."
 FRENCH, ENGLISH = {"target_language": "fra_Latn"}, {"target_language": "eng_Latn"}

@@ -21,10 +21,11 @@ from kit import aio
 import transformer
 from transformer import Model
 from transformer.inference.engines.compiled import engine_of
-from transformer.server import application, requests
-from transformer.server.guard import RESOURCES, SESSION
-from transformer.server.resources import ARRAYS
-from transformer.server.service import Service
+from transformer.server import application
+from transformer.server.http import requests
+from transformer.server.http.guard import RESOURCES, SESSION
+from transformer.server.kept.service import Service
+from transformer.server.page.resources import ARRAYS
 
 OURS = str(Path(transformer.__file__).parent)
 PRESS, CLICK, TOGETHER = 41, 20, 49

@@ -4,7 +4,7 @@ import test from "node:test";
 
 import { hand, vectors } from "./vectors.js";
 
-// The page's fields, as server/pages.py writes them into it.
+// The page's fields, as server/page/pages.py writes them into it.
 const schema = { textContent: JSON.stringify(vectors.schema) };
 globalThis.document = /** @type {any} */ ({
   getElementById: (/** @type {string} */ name) => (name === "view-schema" ? schema : null),

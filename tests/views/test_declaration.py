@@ -16,9 +16,9 @@ from kit.client import asking
 from transformer import messages, views
 from transformer.runs.batch import Batch
 from transformer.runs.run import Run
-from transformer.server.process import place_of
-from transformer.server.resources import answer
-from transformer.server.store import RunStore
+from transformer.server.http.process import place_of
+from transformer.server.kept.store import RunStore
+from transformer.server.page.resources import answer
 from transformer.views.declaration import picture, view
 from transformer.views.export.recorded import stored_answers
 from transformer.views.parameters import (

@@ -9,7 +9,7 @@ from kit.client import asking
 from kit.serving import tiny_translator
 
 from transformer.analysis.patching import PatchEffect, variant
-from transformer.server.service import Service
+from transformer.server.kept.service import Service
 from transformer.views.whatif.patching import paired_labels, patching
 
 CHANGE = torch.tensor([[0.0, -1.5, 0.25], [0.5, 3.0, 0.0]])

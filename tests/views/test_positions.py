@@ -10,7 +10,7 @@ import torch
 from kit.client import queries
 from kit.models import model_of, tiny, tokenizer_of
 
-from transformer.server.resources import written
+from transformer.server.page.resources import written
 from transformer.views.positions.bias import score_bias
 from transformer.views.positions.encodings import (
     position_curves,

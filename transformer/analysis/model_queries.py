@@ -14,8 +14,8 @@ T = TypeVar("T")
 class ModelQueries(Protocol):
     """Functions of `analysis`, called with the model that made a run.
 
-    The page's own (`server/experiments.py`) wait their turn in the server's queue; in Python the
-    functions are called with the model at hand.
+    The page's own (`server/kept/experiments.py`) wait their turn in the server's queue; in Python
+    the functions are called with the model at hand.
     """
 
     def model(self, name: str) -> Model:

@@ -1,4 +1,4 @@
-// Figures that Python made without numbers (transformer/server/static_page.py), for the tokens and the numbers of any run.
+// Figures that Python made without numbers (transformer/server/page/static_page.py), for the tokens and the numbers of any run.
 
 import { say, sayList } from "../web/messages.js";
 

@@ -12,7 +12,7 @@ export class Item {
    * start: the place of the first token that is read: not 0 where the window slid.
    * @param {Model} model
    * @param {Text} text
-   * @param {Data} facts as server/page_runs.py has them
+   * @param {Data} facts as server/kept/page_runs.py has them
    */
   constructor(model, text, facts, start = 0) {
     this.model = model;

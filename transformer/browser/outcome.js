@@ -1,4 +1,4 @@
-// How a generation went, in sentences: as `outcome` of server/page_runs.py.
+// How a generation went, in sentences: as `outcome` of server/kept/page_runs.py.
 
 import { numeral, say, sayN } from "../web/messages.js";
 import { doubtsOf, readingOf, sentencesOf } from "./doubts.js";

@@ -5,7 +5,7 @@ import { numeral, say, sayList } from "../web/messages.js";
 
 /** @typedef {import("../web/types").PlainValues} Data */
 
-export const LIMITS = { text: 2000, new_tokens: 200, texts: 8 }; // as server/limits.py
+export const LIMITS = { text: 2000, new_tokens: 200, texts: 8 }; // as server/http/limits.py
 /** @type {() => Record<string, [string, number, number]>} their words, the least and the most */
 const NUMBERS = () => ({
   temperature: [say("Temperature (0 = greedy)"), 0, 100],

@@ -1,5 +1,5 @@
-// Runs and batches of the page in the browser: how they are made from its requests, and their facts, as server/presses.py
-// and server/page_runs.py.
+// Runs and batches of the page in the browser: how they are made from its requests, and their facts, as server/page/presses.py
+// and server/kept/page_runs.py.
 
 import { say, sayN } from "../web/messages.js";
 import { wordsOf } from "./intervention_words.js";

@@ -163,7 +163,7 @@ class DrawableRun(Drawable):
         """
         if model is None:
             return super().to_html(path)
-        from transformer.server.static_page import Page
+        from transformer.server.page.static_page import Page
 
         Path(path).write_text(Page([model]).text(self), encoding="utf-8")
         return None

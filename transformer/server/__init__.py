@@ -16,29 +16,40 @@ from starlette.middleware.cors import CORSMiddleware
 
 from transformer.inference.engines.compiled import engine_words
 from transformer.inference.model import Model
-from transformer.server import process
-from transformer.server.addresses import BelowPath, code_maker, hosts_for, path_below, root_path
-from transformer.server.api import check_tools, endpoint_blocks, endpoints_of, tools
-from transformer.server.class_routes import class_routes, phone_routes, step_shower, text_taker
-from transformer.server.classes import Classes
-from transformer.server.errors import HANDLERS
-from transformer.server.gradio_files import assets
-from transformer.server.guard import API, RESOURCES, Guard
-from transformer.server.http_server import Server, url_of, watched
-from transformer.server.in_browser import PREFIX as WEIGHTS_PREFIX
-from transformer.server.in_browser import InBrowser
-from transformer.server.lessons import teacher_routes
-from transformer.server.limits import MAX_TRAININGS, MAX_WAITING
-from transformer.server.modules import MODULES
-from transformer.server.modules import PREFIX as MODULES_PREFIX
-from transformer.server.page import TITLE
-from transformer.server.pages import Pages, mount, policy_for
-from transformer.server.programs import Programs, program_routes
-from transformer.server.requests import caller, stalled
-from transformer.server.resources import resource_app
-from transformer.server.service import Service
-from transformer.server.short_links import link_routes
-from transformer.server.static_page import page_maker
+from transformer.server.classroom.class_routes import (
+    class_routes,
+    phone_routes,
+    step_shower,
+    text_taker,
+)
+from transformer.server.classroom.classes import Classes
+from transformer.server.http import process
+from transformer.server.http.addresses import (
+    BelowPath,
+    code_maker,
+    hosts_for,
+    path_below,
+    root_path,
+)
+from transformer.server.http.errors import HANDLERS
+from transformer.server.http.guard import API, RESOURCES, Guard
+from transformer.server.http.http_server import Server, url_of, watched
+from transformer.server.http.limits import MAX_TRAININGS, MAX_WAITING
+from transformer.server.http.requests import caller, stalled
+from transformer.server.kept.service import Service
+from transformer.server.learn.lessons import teacher_routes
+from transformer.server.page.gradio_files import assets
+from transformer.server.page.in_browser import PREFIX as WEIGHTS_PREFIX
+from transformer.server.page.in_browser import InBrowser
+from transformer.server.page.layout import TITLE
+from transformer.server.page.modules import MODULES
+from transformer.server.page.modules import PREFIX as MODULES_PREFIX
+from transformer.server.page.pages import Pages, mount, policy_for
+from transformer.server.page.resources import resource_app
+from transformer.server.page.short_links import link_routes
+from transformer.server.page.static_page import page_maker
+from transformer.server.programs.api import check_tools, endpoint_blocks, endpoints_of, tools
+from transformer.server.programs.protocol import Programs, program_routes
 
 SWEEP_S = 10.0
 # A Space is reached only through proxies in private networks.

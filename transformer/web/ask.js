@@ -1,4 +1,4 @@
-// Requests to the server by plain HTTP, and the arrays of its answers; server/resources.py lists the endpoints.
+// Requests to the server by plain HTTP, and the arrays of its answers; server/page/resources.py lists the endpoints.
 // If the server no longer keeps the run, it also gets the run's request and generates it again.
 
 import { signal } from "./preact.js";
@@ -124,7 +124,7 @@ export const refusal = async (answer) => {
   return typeof detail === "string" ? detail : say("The server refused the request.");
 };
 
-// Arrays follow the JSON text of an answer, each at a multiple of 8 bytes; see server/resources.py.
+// Arrays follow the JSON text of an answer, each at a multiple of 8 bytes; see server/page/resources.py.
 /** @type {(buffer: ArrayBuffer) => PlainValues} */
 export const unpacked = (buffer) => {
   const length = new DataView(buffer).getUint32(0, true);

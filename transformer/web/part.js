@@ -112,7 +112,7 @@ export const Section = ({ name, title, finding, children }) => {
 const NEAR_PX = 600; // parts this close to the viewport are drawn
 const LEAST_PX = 4; // changes of width below this are ignored
 
-// Mount a component in the template of `component` of server/components.py. props: Gradio's. submit(value)
+// Mount a component in the template of `component` of server/page/components.py. props: Gradio's. submit(value)
 // sends a value to Gradio by its event "input". A folded view is in a section;
 // finding(): the text of its heading, if it has one; false: it is not shown.
 /** @type {(Component: FunctionComponent<any>, finding?: () => ComponentChild) => (mounted: Mounted) => void} */

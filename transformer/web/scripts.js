@@ -6,7 +6,7 @@ import { html, useLayoutEffect, useState } from "./preact.js";
 /** @import { ComponentChild, FunctionComponent } from "preact" */
 /** @import { PlainValues } from "./types" */
 
-const LATER_SCRIPTS = "later"; // see server/modules.py
+const LATER_SCRIPTS = "later"; // see server/page/modules.py
 
 // What a module of that file exports.
 /** @type {(name: string) => Promise<PlainValues>} */

@@ -103,7 +103,7 @@ export const emit = (name, detail) => {
 };
 
 // The requests that reproduce the newest runs and batches, by id, for a server that no longer keeps them. See
-// server/page_runs.py.
+// server/kept/page_runs.py.
 /** @type {Map<string, object>} */
 const requests = new Map();
 const MAX_REQUESTS = 128;
@@ -201,7 +201,7 @@ const kindOfHead = computed(() => {
 // Its kind of attention: what reads no more of it is not drawn again for another head of that kind.
 export const kindShown = () => kindOfHead.value;
 
-// Whether a model was trained in this visit, by its name; see server/trainings.py.
+// Whether a model was trained in this visit, by its name; see server/kept/trainings.py.
 /** @type {(model: string) => boolean} */
 export const isOwn = (model) => model.includes("~");
 

@@ -1,10 +1,10 @@
-// Answers that Python wrote into the page, about the run that it opens with; see server/first_answers.py.
+// Answers that Python wrote into the page, about the run that it opens with; see server/page/first_answers.py.
 
 import { ARRAY_TYPES, decodeBytes } from "./ask.js";
 
 /** @import { Question } from "./types" */
 
-// A value of their JSON: the array, where it is one's description; see `numbers` of server/resources.py.
+// A value of their JSON: the array, where it is one's description; see `numbers` of server/page/resources.py.
 /** @type {(value: any) => any} */
 export const arrayOr = (value) => {
   if (!value?.base64 || !value.dtype) return value;

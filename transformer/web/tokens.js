@@ -75,7 +75,7 @@ const guessed = async ({ run, places }) => {
   return Object.fromEntries(answers.map(({ position, labels }) => [position, labels?.[0]]));
 };
 
-const PLACEHOLDER = "oooo"; // of what follows the stored example, hidden until it is known; as in server/pages.py
+const PLACEHOLDER = "oooo"; // of what follows the stored example, hidden until it is known; as in server/page/pages.py
 const MAX_GHOST_SIGNS = 12; // signs that fit on a line with a token
 const END_EVENTS = /** @type {const} */ (["escape", "run", "query"]); // events that end a question about two tokens
 const PADDING_PX = 3; // as in server/static/tokens.css

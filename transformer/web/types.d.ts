@@ -53,7 +53,7 @@ export interface Hypothesis {
   ended: boolean;
 }
 
-/** A finished run, as transformer/server/page_runs.py writes it. */
+/** A finished run, as transformer/server/kept/page_runs.py writes it. */
 export interface Run {
   /** its id on the server */
   run: string;

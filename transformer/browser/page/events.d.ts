@@ -1,2 +1,2 @@
-// What transformer/server/static_page.py writes in its place, see layout.js.
+// What transformer/server/page/static_page.py writes in its place, see layout.js.
 export const events: any[];

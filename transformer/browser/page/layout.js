@@ -1,5 +1,5 @@
-// The page without Gradio: what Gradio's own description of it holds (transformer/server/static_page.py), in elements of the same
-// names, so that the page's style and scripts fit both. Its events are scripts alone, see server/components.py.
+// The page without Gradio: what Gradio's own description of it holds (transformer/server/page/static_page.py), in elements of the same
+// names, so that the page's style and scripts fit both. Its events are scripts alone, see server/page/components.py.
 
 import { html, signal, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 

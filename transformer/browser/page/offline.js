@@ -1,6 +1,6 @@
 // The service worker of a folder of files: what a visitor has opened once opens again without a network. A file comes from
 // the network where there is one, weights from what is kept: their addresses change with them.
-// server/static_page.py writes the names of the files and their version.
+// server/page/static_page.py writes the names of the files and their version.
 
 const FILES = ["./" /*files*/];
 /** @type {import("../types.d.ts").ServiceWorkerScope} */

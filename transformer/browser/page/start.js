@@ -19,7 +19,7 @@ import { pageOf } from "./layout.js";
 
 const { spoken, site: door } = /** @type {any} */ (globalThis);
 
-// ---- what Python wrote: calls of sentences, arrays as of server/resources.py ----
+// ---- what Python wrote: calls of sentences, arrays as of server/page/resources.py ----
 
 const site = JSON.parse(door.text, (_, value) => {
   if (typeof value === "string") return said(value);

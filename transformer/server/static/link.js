@@ -74,7 +74,7 @@ const isOfBatch = ({ lines, bare }) =>
   lines === undefined || (lines === page.batch?.link.lines && bare === page.batch.link.bare);
 // Another model, with the texts that are in the boxes where they are the visitor's own; how things are drawn
 // stays, and so does the open tab. Nothing for the model that is shown. Gradio's list calls it, see
-// server/components.py.
+// server/page/components.py.
 /** @type {(model: string) => void} */
 export const chooseModel = (model) => {
   if (!page.run || model === page.run.model) return;

@@ -117,7 +117,7 @@ effect(() => {
 
 // ---- the open tab ----
 
-// Gradio shows a tab: by itself as the page opens, later because a visitor opens it; see server/page.py.
+// Gradio shows a tab: by itself as the page opens, later because a visitor opens it; see server/page/layout.py.
 /** @type {(name: string) => void} */
 export const tabShown = (name) => {
   if (page.isLaidOut) fields.tab = name;

@@ -7,7 +7,7 @@ import { Marked, Token } from "../../web/text.js";
 
 const STORAGE_KEY = "viz-phone"; // in localStorage, "CODE.SECRET": opened again, it is the same phone
 const CLASS_OVER = 404; // the status of an answer
-const MAX_TEXT = 300; // as in server/classes.py
+const MAX_TEXT = 300; // as in server/classroom/classes.py
 const AGAIN_MS = 5000; // before a phone asks again that was refused, or could not wait for news
 const HELD_MS = 1000; // an answer in less time was not waited for
 const DEAD_MS = 40_000; // the server answers sooner: the phone slept, and its connection is lost

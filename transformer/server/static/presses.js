@@ -1,6 +1,6 @@
 // What the page asks the server to do: write a text, read a batch, show a model's example. Of texts and examples one is
 // under way at a time, and one of batches: a new press ends the one before, and an example both. The answer is lines of
-// JSON, see server/presses.py.
+// JSON, see server/page/presses.py.
 
 import { answeredHere, hasServer, pause, post, refusal } from "../../web/ask.js";
 import { resetFields } from "../../web/fields.js";
@@ -171,7 +171,7 @@ export const press = async (name, data, take = () => {}) => {
   return false;
 };
 
-// ---- what Gradio's buttons call, see server/components.py ----
+// ---- what Gradio's buttons call, see server/page/components.py ----
 
 /** @type {() => PlainValues} */
 export const settings = () =>

@@ -150,7 +150,7 @@ const Status = ({ props }) => {
   const { kind, text, rev } = page.status;
   const failed = kind === "error";
   const asks = text === STORED && page.run?.example ? question() : null;
-  // Each alert is a new element: where a part fails, server/components.py writes into this one.
+  // Each alert is a new element: where a part fails, server/page/components.py writes into this one.
   return html`<div data-rev=${rev}>
     <div class="status" role="status" hidden=${failed}><span class=${asks ? "asks" : undefined}>${!failed && (asks ?? text)}</span></div>
     <div class="problem" role="alert" hidden=${!failed} key=${rev}><span>${failed && text}</span></div>

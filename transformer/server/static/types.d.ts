@@ -1,4 +1,4 @@
-// What the requests of lessons and of classes answer: transformer/server/lessons.py and class_routes.py.
+// What the requests of lessons and of classes answer: transformer/server/learn/lessons.py and class_routes.py.
 import type {
   Answered,
   Answering,
@@ -33,7 +33,7 @@ export interface Examined {
   altered: number;
 }
 
-/** A line of the answer to a press; see server/presses.py. before: how many requests are served first. */
+/** A line of the answer to a press; see server/page/presses.py. before: how many requests are served first. */
 export interface PressLine {
   before?: number;
   tokens?: RunFacts | TextFacts;

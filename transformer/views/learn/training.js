@@ -9,7 +9,7 @@ import { trying } from "../../web/part.js";
 import { reactive, showProblem } from "../../web/store.js";
 import { cardState } from "../../web/card.js";
 
-export const RECORDED = "recorded-"; // see server/learning.py
+export const RECORDED = "recorded-"; // see server/learn/learning.py
 const STEP_FIELD = "learn.at"; // the field of the step that is looked at
 const STORAGE_KEY = "viz-training"; // in sessionStorage: the visitor's training, for a reload
 const [SOON_MS, SLOWLY_MS, OUT_OF_SIGHT_MS] = [400, 1500, 5000];

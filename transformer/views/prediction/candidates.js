@@ -74,7 +74,7 @@ const Candidate = ({ token, position, states, whyCut }) => {
   </button></li>`;
 };
 
-// Temperature 0 is greedy and greedy is temperature 0, as with Gradio's slider; see server/page.py.
+// Temperature 0 is greedy and greedy is temperature 0, as with Gradio's slider; see server/page/layout.py.
 /** @type {(event: import("../../web/types").ChangeOf) => void} */
 const warm = ({ target }) => {
   const temperature = Number(target.value);

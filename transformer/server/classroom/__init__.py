@@ -1,0 +1,1 @@
+"""Classes: a teacher's page, and phones that answer."""

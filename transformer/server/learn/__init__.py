@@ -1,0 +1,1 @@
+"""Lessons and trainings, as requests of the tab Learn."""

@@ -1,0 +1,1 @@
+"""The Gradio page: its layout, files, and the requests of its scripts."""
