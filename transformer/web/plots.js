@@ -77,15 +77,14 @@ const enlarged = (value, name = "") => {
   return { ...Object.fromEntries(all), ...size };
 };
 // Enlarge all type of a figure whose size is not known yet. Numbers of two bars are one below the other, and a
-// map's row takes a line, so horizontal bars, stacked panels and maps with numbers grow, too.
+// map's row takes a line, so horizontal bars and maps with numbers grow, too.
 /** @type {(figure: Figure) => Figure} */
 export const enlarge = (figure) => {
   /** @type {Figure} */
   const { data, layout } = enlarged(figure);
   for (const { colorbar } of data) if (colorbar) colorbar.title = { text: "" }; // the heading says it
-  const panels = Object.keys(layout).filter((name) => /^yaxis\d*$/.test(name)).length;
-  const curves = data.every(({ type }) => type === "scatter");
-  if (curves && panels > 1) layout.height = Math.round(layout.height * 1.5);
+  const upright = Object.keys(layout).filter((name) => /^yaxis\d*$/.test(name));
+  if (upright.length > 1) for (const name of upright) delete layout[name].title; // nor have they room: the legend
   const lying = data.filter(({ type, orientation }) => type === "bar" && orientation === "h");
   const numbered = data.some(({ type, texttemplate }) => type === "heatmap" && texttemplate);
   if (layout.height && (lying.length > 1 || numbered))

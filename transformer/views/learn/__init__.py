@@ -54,7 +54,7 @@ def learning_curves(
         margin={"l": 56, "r": 12, "t": 94, "b": 44},
         xaxis=style.axis(say("step"), anchor="y", range=[0, 1.01 * total]),
         yaxis=style.axis(
-            say("share"), range=[-0.02, 1.04], domain=[0, LOSS_DOMAIN_START - 0.06],
+            say("share"), range=[-0.02, 1.04], domain=[0, LOSS_DOMAIN_START - 0.1],
             showgrid=True, tickformat=".0%", nticks=5,
         ),
         yaxis2=style.axis(
