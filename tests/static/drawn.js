@@ -2,6 +2,7 @@
 import { afterEach } from "node:test";
 
 import { place, settled } from "../kit/dom.js";
+import "./schema.js";
 import { answerFrom } from "../../transformer/web/ask.js";
 import { html, render } from "../../transformer/web/preact.js";
 import { usePart } from "../../transformer/web/part.js";

@@ -15,7 +15,7 @@ import {
   partsOf,
   segmentsOf,
 } from "../../transformer/views/journey/geometry.js";
-import { HeadCard } from "../../transformer/views/journey/head_card.js";
+import { HeadCard, Writes } from "../../transformer/views/journey/head_card.js";
 import { mount as nextWords } from "../../transformer/views/journey/next_words.js";
 import { WordCard } from "../../transformer/views/journey/word_card.js"; // prettier-ignore
 
@@ -134,6 +134,14 @@ test("a head's card tells what it reads, adds and decides", async () => {
   );
   assert.match(texts(switchedOff, "li")[2], /writes “dog”, without it “fox”/); // the text is of its run
   assert.match(texts(switchedOff, ".switch-off")[0], /on again$/);
+  const same = await drawn(
+    () =>
+      html`<${Writes} place=${4} texts=${[["␣fox"], ["␣fox"]]} /> <${Writes} place=${4} texts=${[["␣fox"], ["␣fox"]]} ofHead=${false} />`,
+  );
+  assert.equal(
+    same.textContent,
+    "Without it, too, the network would write “fox”. Without this feed-forward, too, the network would write “fox”.",
+  );
   show();
   const lone = await drawn(
     (part) =>
@@ -245,6 +253,7 @@ test("of one layer every head has its place, and its bands end in the stream", (
     assert.ok(box.left >= 0 && box.left + box.width <= 400 && box.top + box.height < at.stream);
     for (const other of boxes.slice(0, place)) assert.ok(!overlap(box, other), `${place}`);
   });
+  assert.deepEqual([boxes[0].left, boxes[0].top], [0, 0]); // its first kind's first head
   const amounts = Float32Array.of(1, -2, 0.5, 0.125, 4, -1, 0.25, 3); // of two layers
   const bands = bandsOf(at, {
     heads: { self: amounts, cross: amounts },
