@@ -68,13 +68,13 @@ def test_other_errors_are_not_mistaken_for_lack_of_memory() -> None:
 
 @pytest.mark.slow
 def test_a_server_with_little_memory_answers_after_the_longest_batches(tmp_path) -> None:
-    """Its memory holds a few such batches, and not what it would keep of six."""
+    """Its memory holds a few such batches, and not what it would keep of four."""
     lines = ["Once upon a time there was a dog. " * 30] * 8
     with (
         serving.Server(tmp_path / "log", ["stories"], "little_memory") as server,
         server.client(timeout=120) as client,
     ):
-        for _ in range(6):
+        for _ in range(4):
             assert "event: complete" in called(client, "batch", lines, "stories", None)
         assert "event: complete" in called(client, "trace", "The dog", "stories", None)
         health = client.get("health").json()
