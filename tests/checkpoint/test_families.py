@@ -199,7 +199,7 @@ OF_ENCODERS += [("albert", "ForPreTraining", "tokens")]
 @pytest.mark.parametrize(("family", "head", "kind"), OF_ENCODERS)
 def test_an_encoder_is_read_with_any_head_or_none(family, head, kind, tmp_path):
     answers = "Question" in head
-    for size in range(len(SIZES)):
+    for size in (1, 2, 3):  # every pooling and bias of a head
         names = {0: "no", 1: "yes"} if answers else {0: "no", 1: "perhaps", 2: "yes"}
         theirs = made(family, size, size, head=head, id2label=names)
         theirs.save_pretrained(folder := tmp_path / str(size))
