@@ -110,6 +110,17 @@ def test_a_large_network_answers_nothing_at_the_start_but_its_pictures():
         assert more <= names if more else names == {"atlas"}
 
 
+def test_the_head_that_an_example_opens_on_is_answered_in_the_page(tokenizer):
+    for seed in range(4):  # in some another head leads
+        service = Service([tiny("short", "decoder", tokenizer, seed)])
+        facts, _ = example_facts(service, "short")
+        assert not facts["opening"]  # else it names the head
+        site, head = first_head(facts)
+        asked = {name: data for name, data, _ in first_answers(service, facts)}
+        for name in ("heatmap", "without_head", "continuation"):
+            assert (asked[name]["site"], asked[name]["head"]) == (str(site), head), name
+
+
 CARDS = {card["title"]: card for card in read_tour()["card"]}
 # Output of the intact network, and of the network in the card's state.
 WRITES = {

@@ -19,9 +19,11 @@ MAX_AT_START = 5e10  # operations: about 0.3 s of two cores
 
 
 def first_answers(service: Service, run: Mapping[str, Any], *, most: float = math.inf) -> list[Any]:
-    """[name, question, answer] each, to be written as JSON. run: its facts. most: operations; for a
-    run that would take more, as with each head switched off in turn, only the small pictures of its
-    heads."""
+    """[name, question, answer] each, to be written as JSON.
+
+    run: an example's facts. most: operations; for a run that would take more, as with each head
+    switched off in turn, only the small pictures of its heads.
+    """
     answers: list[Any] = []
 
     def ask(name: str, data: dict[str, Any]) -> Answer:
@@ -41,14 +43,8 @@ def first_answers(service: Service, run: Mapping[str, Any], *, most: float = mat
     ask("metrics", kind)
     read = opening.get("read")  # which it names, or leaves to the answer
     place = of | {"position": run["last_read"] if read is None else read}
-    at = ask("telling", of).get("head")
-    named = ask("journey", of if read is None else place)["named"]
+    ask("journey", of if read is None else place)
     where = {"site": str(site), "head": int(head)}
-    if "site" not in opening:
-        at = at or named
-        if not at:
-            return answers
-        where = {"site": "{stack}.{layer}.{kind}".format(**at), "head": at["head"]}
     ask("heatmap", of | where | {"numbers": True})
     ask("without_head", place | where)
     if run["stack"] == "decoder":
