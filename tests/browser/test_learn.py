@@ -15,6 +15,8 @@ PLAN = {
     "task": "copy", "preset": "vaswani-2017", "n_layers": 1, "n_heads": 2, "n_steps": 150,
     "feed_forward": "true",
 }  # fmt: skip
+WHOLE = """text => text.getBoundingClientRect().bottom
+    <= text.closest(".altered").getBoundingClientRect().bottom"""
 STATE = "([name, value]) => document.querySelector('.learn')?.dataset[name] === value"
 ON_ITS_WAY = """n => { const d = document.querySelector(".learn")?.dataset ?? {};
     return d.state === "running" && Number(d.step) > n; }"""
@@ -234,6 +236,9 @@ def test_a_recorded_training_plays_and_one_press_breaks_its_best_head(visit):
     data = page.locator(".altered").evaluate("({ dataset }) => ({ ...dataset })")
     assert int(data["right"]) < int(data["rightBefore"]) - 40
     expect(page.locator(".altered")).to_contain_text("layer 1, head 3 switched off")
+    after = page.locator(".altered [data-text=after]")
+    assert after.evaluate(WHOLE)
+    expect(page.locator(".head-card li").last).to_contain_text("With it the network writes")
 
 
 def test_next_from_far_down_opens_a_step_at_its_question(door):

@@ -181,7 +181,8 @@ const Afterwards = ({ shown, facts, picked }) => {
     const without = JSON.stringify([
       ablationOf({ stack, layer: Number(layer), kind }, [best.head]),
     ]);
-    return open({ site: best.site, head: String(best.head), interventions: without });
+    const tab = "journey"; // what it adds and writes; alone, it is an empty heatmap
+    return open({ tab, site: best.site, head: String(best.head), interventions: without });
   });
   const save = trying(async () => {
     const { id, at } = shown;
