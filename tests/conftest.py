@@ -153,6 +153,6 @@ def playwright() -> Iterator[Playwright]:
 def browser(playwright: Playwright) -> Iterator[Browser]:
     """One Chromium for all tests."""
     path = chromium.find()
-    opened = playwright.chromium.launch(executable_path=path, args=chromium.ARGUMENTS)
+    opened = playwright.chromium.launch(executable_path=path, args=chromium.TEST_ARGUMENTS)
     yield opened
     opened.close()

@@ -54,28 +54,28 @@ def address() -> str:
 def windows(
     playwright: Playwright, server: serving.Shared, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], Window]]:
-    """Get a free window, one in each browser: as many as are open at the same time.
-    Two tabs of one would hide each other, and what is hidden is hardly drawn.
+    """Get a free window of one browser, as many as are open at the same time. They are no tabs:
+    two of one window would hide each other, and what is hidden is hardly drawn.
 
-    Their profiles lie on the disk, where the browser keeps the page's scripts compiled: opening the
+    Its profile lies on the disk, where the browser keeps the page's scripts compiled: opening the
     page takes half the processor time that it takes in one in memory."""
+    context = playwright.chromium.launch_persistent_context(
+        tmp_path_factory.mktemp("profile"),
+        executable_path=chromium.find(),
+        args=chromium.TEST_ARGUMENTS,
+    )
+    context.add_init_script(path=PAGE_MODULES)
     every: list[Window] = []
 
     def free() -> Window:
         for window in every:
             if window.is_free:
                 return window
-        folder = tmp_path_factory.mktemp("profile")
-        context = playwright.chromium.launch_persistent_context(
-            folder, executable_path=chromium.find(), args=chromium.ARGUMENTS
-        )
-        context.add_init_script(path=PAGE_MODULES)
         every.append(Window(context, f"{server.url}health"))
         return every[-1]
 
     yield free
-    for window in every:
-        window.context.close()
+    context.close()
 
 
 @pytest.fixture(scope="session")
@@ -95,7 +95,7 @@ def memory(request: pytest.FixtureRequest) -> Callable[..., BrowserContext]:
 def elsewhere(playwright: Playwright) -> Iterator[Browser]:
     """A browser in which this machine has a public name."""
     rules = f"--host-resolver-rules=MAP {PUBLIC} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-    others = [one for one in chromium.ARGUMENTS if not one.startswith("--host-resolver-rules")]
+    others = [one for one in chromium.TEST_ARGUMENTS if not one.startswith("--host-resolver-rules")]
     browser = playwright.chromium.launch(executable_path=chromium.find(), args=[*others, rules])
     yield browser
     browser.close()
