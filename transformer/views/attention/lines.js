@@ -121,6 +121,7 @@ export const linked = (
 };
 
 const ABOVE_PX = 280; // the tabs and the controls
+const PROJECTED_ABOVE_PX = 236; // the tabs
 const LEAST_ROW_PX = 16;
 // All rows in the window, as far as they can be read, with room for labels in the page's type.
 /** @type {(figure: import("../../web/types").Figure) => void} */
@@ -129,8 +130,10 @@ export const inWindow = ({ layout }) => {
   const type = fontPx() / FONT_PX;
   for (const side of ["l", "r"]) layout.margin[side] *= type;
   const { t: above = 0, b: below = 0 } = layout.margin;
-  const least = (range[0] - range[1]) * LEAST_ROW_PX * type + above + below;
-  layout.height = Math.min(layout.height, Math.max(least, window.innerHeight - ABOVE_PX));
+  const rows = (layout.height - above - below) * type;
+  const least = (range[0] - range[1]) * LEAST_ROW_PX * type;
+  const room = window.innerHeight - (type > 1 ? PROJECTED_ABOVE_PX : ABOVE_PX) - above - below;
+  layout.height = Math.min(rows, Math.max(least, room)) + above + below;
 };
 
 // ---- as a component ----
