@@ -104,12 +104,20 @@ const numbersOf = ({ data: [bars], layout }) => ({
 const chooseBefore = ({ points }, { layout: { meta } }) =>
   setQuery(before(meta.pairs[Math.round(points[0].x)][0]));
 
+// Whether a run is of the page's model and has no token of its own, though it could.
+const isOnlyRead = (/** @type {import("../../web/types").Run | undefined} */ facts) =>
+  facts?.model === page.run?.model && generates() && !facts?.probabilities.length;
+
 // pair: {run, other}, the ids of A and B.
 /** @param {{ pair: import("./types").Pair }} props */
 const Outcomes = ({ pair }) => {
   const part = usePart();
   const { answer, asked } = useAnswer(part, "outcomes", pair);
-  const none = answer?.none;
+  const none =
+    answer?.none &&
+    (isOnlyRead(pastRun(pair.other)?.facts)
+      ? say("B was only read: “{button}” shows what it would write.", { button: say("Write B on") })
+      : answer.none);
   return html`<section class="compare-outcomes" ...${part.attributes(asked)}>
     <h4>${say("How likely each generated token was: B − A")}</h4>
     <p class="compare-says">${none && asSentence(none)}</p>
@@ -240,21 +248,14 @@ const Choice = ({ others, gone, b, choose }) => {
   };
   const shown = page.run && pastRun(page.run.run);
   const other = pastRun(b)?.facts;
-  const isOnlyRead =
-    other?.model === page.run?.model && generates() && !other?.probabilities.length;
-  const write = () =>
-    other &&
-    alter(
-      other.interventions.map(({ is }) => is),
-      [],
-      other.text,
-    );
+  const changes = other?.interventions.map(({ is }) => is) ?? [];
+  const write = () => other && alter(changes, [], other.text);
   return html`<div class="whatif-head compare-head" hidden=${!others.length}>
     <label>A: <span class="compare-a"><bdi>${shown && runName(shown)}</bdi></span></label>
     <label>B: <select class="compare-b" onChange=${(/** @type {import("../../web/types").ChangeOf<HTMLSelectElement>} */ { target }) => choose(target.value)}>
       ${others.map(option)}
     </select></label>
-    ${isOnlyRead && html`<span class="whatif-buttons"><button type="button" class="main" onClick=${write}>${say("Write B on")}</button></span>`}
+    ${isOnlyRead(other) && html`<span class="whatif-buttons"><button type="button" class="main" onClick=${write}>${say("Write B on")}</button></span>`}
   </div>
   <p class="compare-none" hidden=${others.length > 0}>${NONE}</p>`;
 };
