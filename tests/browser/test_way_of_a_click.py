@@ -5,12 +5,11 @@ A higher number is a new layer on the way, to be judged and not only to be enter
 """
 
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kit.browser import WAIT_MS, Visit
+from kit.browser import Visit
 from playwright.sync_api import CDPSession, expect
 
 PRESS, CLICK = 49, 37  # scripts of ours, without the libraries
@@ -62,27 +61,3 @@ def test_a_press_and_a_click_on_a_head_run_through_few_scripts(page: Visit) -> N
     assert "web/store.js" in press & click
     assert len(press) <= PRESS, sorted(press)
     assert len(click) <= CLICK, sorted(click)
-
-
-def test_gradio_asks_for_no_frames_while_nobody_acts(page: Visit) -> None:
-    page.page.wait_for_function("viz.plotlyIfLoaded()")
-    tools = page.page.context.new_cdp_session(page.page)
-    tools.send("Profiler.enable")
-    tools.send("Profiler.startPreciseCoverage", {"callCount": True, "detailed": False})
-    give_up = time.monotonic() + WAIT_MS / 1000
-    while names := called_in_three_frames(page, tools):
-        assert time.monotonic() < give_up, names
-    tools.detach()
-
-
-def called_in_three_frames(page: Visit, tools: CDPSession) -> list[str]:
-    """Functions of Gradio's, by their scripts."""
-    tools.send("Profiler.takePreciseCoverage")
-    for _ in range(3):
-        page.page.evaluate("new Promise(requestAnimationFrame)")
-    return [
-        f"{script['url']} {function['functionName']}"
-        for script in tools.send("Profiler.takePreciseCoverage")["result"]
-        for function in script["functions"]
-        if "/assets/" in script["url"] and function["ranges"][0]["count"]
-    ]

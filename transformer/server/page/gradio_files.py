@@ -25,10 +25,6 @@ PAGE_TAGS = re.compile(rf'<(?:script|link)[^>]*"\./{FOLDER}/(index-[^"]*)"[^>]*>
 LISTED = re.compile(r"m\.f=\[([^\]]*)\]")
 LATER = r"import\(`\./([\w-]+\.js)`\)[^\[\]]*?__vite__mapDeps\(\[([\d,]*)\]\)"
 START, LAYOUT, COMPONENTS = "Index-", "Blocks-", "core-"
-# In Gradio's status: its clock, which asks for one frame after another, and its element's name.
-STATUS = "statustracker-"
-CLOCK = re.compile(r"(performance\.now\(\)-[^;]{1,20}/1e3\),\w+&&)(\w+\(\)\}\))")
-ELEMENT = re.compile(r"(\w+)&&\w+\(\)&&\(\w+\.status===`pending`")
 
 
 def page_tags() -> list[str]:
@@ -78,16 +74,7 @@ def _page() -> str:
 
 
 def _bytes(name: str) -> bytes:
-    file = (FRONTEND / FOLDER / name).read_bytes()
-    return _stopping(file) if name.startswith(STATUS) and name.endswith(".js") else file
-
-
-def _stopping(script: bytes) -> bytes:
-    """Gradio's status, whose clock stops once its element is gone: the one that shows that the page
-    loads would else ask for 60 frames a second as long as the page is open."""
-    text = script.decode()
-    element = ELEMENT.search(text)
-    return CLOCK.sub(rf"\1{element[1]}&&\2", text).encode() if element else script
+    return (FRONTEND / FOLDER / name).read_bytes()
 
 
 def _imported(script: str, *beginnings: str) -> Iterator[str]:
