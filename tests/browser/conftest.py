@@ -33,6 +33,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("site", SITES, indirect=True)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """A failure says what its pages' visitors did last and what these show."""
+    report = yield
+    if report.failed and report.when == "call":
+        values = getattr(item, "funcargs", {}).values()
+        for visit in {id(value): value for value in values if isinstance(value, Visit)}.values():
+            report.sections.append((f"state of {visit.page.url}", visit.state_for_report()))
+    return report
+
+
 @pytest.fixture
 def site(request: pytest.FixtureRequest) -> str:
     """One of SITES."""

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import APIResponse, Locator, Page, Route, TimeoutError, expect
+from playwright.sync_api import APIResponse, Error, Locator, Page, Route, TimeoutError, expect
 
 from transformer.views.declaration import tab_name
 
@@ -377,6 +377,13 @@ class Visit:
         """The sentence that a mistake was answered with."""
         self.page.wait_for_selector("#status .problem:not([hidden])")
         return self.page.get_by_role("alert").inner_text()
+
+    def state_for_report(self) -> str:
+        """What was pressed last, and what is chosen, scrolled and said now."""
+        try:
+            return str(self.page.evaluate("stateForReport()"))
+        except Error as error:  # there is no page any more
+            return str(error)
 
     def labels(self) -> list[str]:
         """The tokens as shown."""

@@ -14,3 +14,26 @@ document.addEventListener("DOMContentLoaded", async () => {
     get: (_, name) => (name in page ? page[name] : holder(name)[name]),
   });
 });
+
+// What the mouse pressed last and where, for the report of a test that fails.
+/** @type {string[]} */
+const presses = [];
+for (const kind of ["pointerdown", "click"])
+  addEventListener(
+    kind,
+    (event) => {
+      const { target, clientX, clientY } = /** @type {MouseEvent} */ (event);
+      const { localName, classList, id } = /** @type {Element} */ (target);
+      const at = `${Math.round(clientX)}, ${Math.round(clientY)}`;
+      presses.push(`${kind} (${at}) ${localName}#${id}.${[...classList].join(".")}`);
+      presses.splice(0, presses.length - 8);
+    },
+    true,
+  );
+/** @type {any} */ (window).stateForReport = () => {
+  const { viz, scrollX, scrollY } = /** @type {any} */ (window);
+  const alert = document.querySelector("#status .problem:not([hidden])")?.textContent;
+  const chosen = { query: viz?.query, run: viz?.run?.run, opening: viz?.isOpening?.() };
+  const seen = [document.visibilityState, document.hasFocus(), location.hash, alert];
+  return JSON.stringify({ presses, scroll: [scrollX, scrollY], chosen, seen }, null, 1);
+};
