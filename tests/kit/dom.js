@@ -260,6 +260,7 @@ Object.assign(globalThis, {
   addEventListener: () => {},
   removeEventListener: () => {},
   requestAnimationFrame: (/** @type {Function} */ draw) => globalThis.setTimeout(draw, 0),
+  cancelAnimationFrame: (/** @type {any} */ timer) => globalThis.clearTimeout(timer),
   requestIdleCallback: (/** @type {Function} */ work) => globalThis.setTimeout(work, 0),
   getComputedStyle: () => ({ getPropertyValue: valueInTheme, backgroundColor: "#ffffff" }),
   matchMedia: () => ({ matches: false, addEventListener: () => {} }),

@@ -73,8 +73,11 @@ def test_errors_are_never_cached(service, example):
 def test_each_picture_has_a_route_that_documents_its_parameters(service):
     described = asked(service, "openapi.json").json()["paths"]
     for picture in PICTURES.values():
-        given = {one["name"] for one in described[f"/{picture.name}"]["get"]["parameters"]}
+        by_query = described[f"/{picture.name}"]["get"]
+        given = {one["name"] for one in by_query["parameters"]}
         assert {one.name for one in picture.parameters} <= given
+        assert by_query["summary"] == (picture.title or picture.name)
+        assert by_query["description"].startswith(picture.help or "By query: ")
     assert "get" not in described["/train"]
     head = next(one for one in described["/lens"]["get"]["parameters"] if one["name"] == "run")
     assert head["required"]

@@ -148,6 +148,18 @@ def test_a_request_that_has_begun_yields_to_new_ones_and_goes_on_in_turn(clock):
     assert begun.has
 
 
+@pytest.mark.parametrize(("n_addresses", "begun"), [(14, (12, 6)), (1, (8, 4))])
+def test_half_as_many_experiments_begin_two_thirds_of_one_address(clock, n_addresses, begun):
+    for name, n_begun in zip(("model", "experiments"), begun, strict=True):
+        slots = shares()[name]
+        places = [slots.join(Caller(f"address {n % n_addresses}")) for n in range(14)]
+        for _ in range(30):
+            clock.now += slots.slice_s
+            for place in [place for place in places if place.has]:
+                slots.step_aside(place)
+        assert sum(place.began for place in places) == n_begun
+
+
 def test_a_line_that_does_not_move_while_requests_wait_is_noticed(clock):
     here = shares()
     slots = here["model"]
