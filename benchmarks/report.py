@@ -342,12 +342,19 @@ def _of_cpu(place: str, figures: dict[str, Any]) -> str:
 
 
 def _measured(part: Part, figures: dict[str, Any]) -> str:
-    """When, with what, and on how busy a machine."""
-    versions = ", ".join(f"{name} {of}" for name, of in figures.get("versions", {}).items())
+    """When, with what, and on how busy a machine: of all runs, where a part has some."""
+    runs = [figures | run for run in figures.get("runs", [{}])]
+    dates = sorted({run["date"] for run in runs})
+    libraries: dict[str, dict[str, None]] = {}
+    for run in runs:
+        for name, version in run.get("versions", {}).items():
+            libraries.setdefault(name, {})[version] = None
+    versions = ", ".join(f"{name} {' and '.join(sorted(of))}" for name, of in libraries.items())
     using = part.using.format(**figures | {"versions": versions})
-    others = figures["others_share"] or 0.0
+    others = max(run["others_share"] or 0.0 for run in runs)
     noisy = f"{others:.0%} of the cores busy with other work" if others > NOISY else ""
-    return "; ".join(filter(None, (figures["date"], using, noisy))) + "."
+    measured = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+    return "; ".join(filter(None, (measured, using, noisy))) + "."
 
 
 if __name__ == "__main__":

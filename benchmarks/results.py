@@ -26,6 +26,7 @@ SAMPLE_S = 2.0  # of rest after a benchmark, to see what else the machine does
 MEASURED = ROOT / "build" / "benchmarks.json"
 PUBLISHED = ROOT / "benchmarks" / "results.json"
 INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "neon", "asimd")
+OF_A_RUN = ("date", "others_share", "spincount", "versions")  # else those of the part
 _HELD = "ATEN_CPU_CAPABILITY"  # PyTorch's own name for what its kernels may use
 LIBRARIES = ("torch", "numpy", "gradio", "plotly", "tokenizers")
 
@@ -51,16 +52,21 @@ def add(part: str, figures: dict[str, Any], path: Path) -> None:
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Both; of a part measured twice on one CPU the new figures, and old runs of a shape or with a
-    number of threads that the new ones lack.
+    number of threads that the new ones lack. Each run keeps when and with what it was measured.
     """
     both = {part: dict(by_cpu) for part, by_cpu in old.items()}
     for part, by_cpu in new.items():
         places = both.setdefault(part, {})
         for place, figures in by_cpu.items():
-            runs = [*places.get(place, {}).get("runs", []), *figures.get("runs", [])]
+            runs = [*_runs(places.get(place, {})), *_runs(figures)]
             latest = {(run["shape"], run["threads"]): run for run in runs}
             places[place] = figures | ({"runs": [*latest.values()]} if latest else {})
     return both
+
+
+def _runs(figures: dict[str, Any]) -> list[dict[str, Any]]:
+    about = {name: figures[name] for name in OF_A_RUN if name in figures}
+    return [about | run for run in figures.get("runs", [])]
 
 
 def save(figures: dict[str, Any], path: Path) -> None:

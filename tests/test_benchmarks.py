@@ -44,10 +44,28 @@ def test_published_figures_keep_other_cpus_and_earlier_shapes(tmp_path, monkeypa
     report.main()
     published = results.load(results.PUBLISHED)
     assert published["generation"][other] == figures
-    assert published["generation"][here]["runs"] == [again, second]
+    kept = [{name: run[name] for name in first} for run in published["generation"][here]["runs"]]
+    assert kept == [again, second]
     written = {path.name: path.read_text("utf-8") for path in report.FIGURES.glob("*.md")}
     assert written == report.pages(published)
     assert results.load(results.MEASURED) == {}
+
+
+def test_a_shape_measured_again_takes_no_version_or_date_from_the_others():
+    run = {"shape": "S", "sizes": "small", "threads": 1} | dict.fromkeys(("floor_s", "step_s"), 1.0)
+    run |= dict.fromkeys(("step_at_64_s", "step_at_256_s"), 1.0)
+    run |= {"seconds": {report.OURS: 1.0, report.BARE: 1.0}}
+    about = {"spincount": "1", "others_share": 0.5, "date": "2026-01-02"}
+    old = about | {"versions": {"torch": "2.1", "peer": "1.0"}, "runs": [run, run | {"shape": "G"}]}
+    new = about | {"date": "2026-03-04", "others_share": 0.0, "versions": {"torch": "2.2"}}
+    place = "2 cores of a CPU (avx2)"
+    both = results.merged(
+        {"generation": {place: old}}, {"generation": {place: new | {"runs": [run]}}}
+    )
+    assert (
+        "2026-01-02 to 2026-03-04; torch 2.1 and 2.2, peer 1.0; GOMP_SPINCOUNT=1; "
+        "50% of the cores busy with other work."
+    ) in report.pages(both)["a-cpu.md"]
 
 
 def test_the_plan_for_many_visitors_starts_from_one_measurement():
