@@ -3,9 +3,11 @@
 import re
 from typing import Any
 
-from kit import aio
+import httpx
+from kit import aio, serving
 
 from transformer.server.http.guard import GRADIO_FILE
+from transformer.server.kept.page_models import html_of
 from transformer.server.page import gradio_files
 from transformer.server.page.pages import Reached
 
@@ -36,3 +38,18 @@ def test_a_named_file_is_sent_packed_from_memory_and_kept_for_ever():
         assert answer.content == (gradio_files.FRONTEND / path.lstrip("/")).read_bytes()
         assert answer.headers["content-encoding"] == "br"
         assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+
+
+def test_the_page_loads_no_script_of_gradios_markdown():
+    page = httpx.get(serving.running().url).text
+    named = {name.split("-")[0] for name in re.findall(rf"{gradio_files.FOLDER}/([^\"]+)", page)}
+    assert "HTML" in named
+    assert not named & {"markdown", "prism"}  # 28 KB for the tab Model
+
+
+def test_markup_in_a_model_card_is_text_and_its_links_open_another_tab():
+    html = html_of("<b>a</b> [b](https://c.d) [e](javascript:f)\n\n| g |\n| --- |\n| `h` |")
+    assert "&lt;b&gt;a&lt;/b&gt;" in html
+    assert '<a href="https://c.d" target="_blank" rel="noopener noreferrer">b</a>' in html
+    assert "[e](javascript:f)" in html
+    assert "<td><code>h</code></td>" in html

@@ -106,7 +106,7 @@ const CONTROLS = {
     const menu = html`<select aria-label=${label} value=${value} onChange=${take}>${optionsOf(choices ?? [], value)}</select>`;
     return container === false ? menu : labelled(label, menu);
   },
-  markdown: ({ value }) => html`<div class="prose" dangerouslySetInnerHTML=${{ __html: value }} />`,
+  html: ({ value }) => html`<div dangerouslySetInnerHTML=${{ __html: value }} />`,
 };
 
 /** @param {Described} props */
@@ -190,10 +190,11 @@ const Tabs = ({ children }) => {
 };
 
 /** @type {Record<string, FunctionComponent<any>>} */
-const GROUPS = { tabs: Tabs, accordion: Accordion, button: Button, html: Scripted };
+const GROUPS = { tabs: Tabs, accordion: Accordion, button: Button };
 /** @type {(props: { of: Described }) => ComponentChild} */
 const Part = ({ of }) => {
   const { type, name, classes = "", children } = of;
+  if (of.script) return html`<${Scripted} ...${of} />`;
   if (type in GROUPS) return html`<${GROUPS[type]} ...${of} />`;
   if (type in CONTROLS) return html`<${Control} ...${of} />`;
   const kind = type === "group" ? "styler" : `${type} gap`;

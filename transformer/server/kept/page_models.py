@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from markdown_it import MarkdownIt
+
 from transformer.checks import is_whole
 from transformer.inference.engines.compiled import NETWORK
 from transformer.inference.model import Model
@@ -196,9 +198,9 @@ def controls_of(model: Model, names: Sequence[tuple[str, str]]) -> dict[str, Any
         "method": updated(choices=[(say(METHODS[name]), name) for name in example.methods]),
         **dict.fromkeys(LANGUAGES, languages),
         "read_as": updated(choices=read_as_choices() if _chats(model) else []),
-        "headline": updated(value=headline(model)),
-        "card": updated(value=model_card(model)),
-        "table": updated(value=settings_table(model)),
+        "headline": updated(value=html_of(headline(model))),
+        "card": updated(value=html_of(model_card(model))),
+        "table": updated(value=html_of(settings_table(model))),
         "text": updated(label=say(example.label)),
         "start": updated(value=say(example.action)),
     }
@@ -287,3 +289,13 @@ def settings_table(model: Model) -> str:
 
     rows = "\n".join(f"| `{name}` | {cell(fact)} |" for name, fact in model_facts(model).items())
     return f"| {say('setting')} | {say('value')} |\n| --- | --- |\n{rows}"
+
+
+def html_of(markdown: str) -> str:
+    """An element in which the only markup in the text is Markdown's; its links open another tab."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(markdown)
+    for inner in (inner for token in tokens for inner in token.children or ()):
+        if inner.type == "link_open":
+            inner.attrs |= {"target": "_blank", "rel": "noopener noreferrer"}
+    return f'<div class="prose">{parser.renderer.render(tokens, parser.options, {})}</div>'

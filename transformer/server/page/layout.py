@@ -23,6 +23,7 @@ from transformer.server.kept.page_models import (
     example_of,
     first_controls,
     headline,
+    html_of,
     model_card,
     read_as_choices,
     settings_table,
@@ -113,12 +114,18 @@ def _of_masks(lines: str) -> dict[str, Any]:
 
 def _of_model(model: Model) -> dict[str, Any]:
     """Its size; and, folded, the card, all settings, and the glossary."""
-    size = gr.Markdown(headline(model), elem_id="headline")
+    size = _prose(headline(model), "headline")
     with gr.Accordion(say("Model card, settings, words"), open=False, elem_id="about-model"):
-        card = gr.Markdown(model_card(model), elem_id="card")
-        table = gr.Markdown(settings_table(model), elem_id="settings-table")
+        card = _prose(model_card(model), "card")
+        table = _prose(settings_table(model), "settings-table")
         component("glossary", script="terms")
     return {"headline": size, "card": card, "table": table}
+
+
+def _prose(markdown: str, name: str) -> gr.HTML:
+    """Markdown without Gradio's component for it, whose scripts are a tenth of what a page loads as
+    it opens, whichever tab has one."""
+    return gr.HTML(html_of(markdown), js_on_load=None, apply_default_css=False, elem_id=name)
 
 
 def description(service: Service) -> dict[str, Any]:
@@ -159,7 +166,6 @@ def _lay_out(service: Service) -> None:
 
 def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.HTML]:
     with gr.Row(elem_id="top"):
-        # Gradio's Markdown takes a tenth of what the page loads; the tab Model alone has some.
         _of_text("h1", say(TITLE))
         _of_text("p", say("How a small language model chooses each word."), elem_id="tagline")
         component("models", script="header", models=list(service.models))

@@ -20,8 +20,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from markdown_it import MarkdownIt
-
 from transformer.checks import InvalidRequest, check_choice, check_names
 from transformer.inference.model import Model
 from transformer.messages import (
@@ -38,7 +36,12 @@ from transformer.runs.head_data import head_view
 from transformer.runs.run import Run
 from transformer.server.fields import SETTINGS, cards, fields_schema, request_of_run
 from transformer.server.kept.experiments import Experiments
-from transformer.server.kept.page_models import first_controls, model_card, offered_texts
+from transformer.server.kept.page_models import (
+    first_controls,
+    html_of,
+    model_card,
+    offered_texts,
+)
 from transformer.server.kept.page_runs import run_facts
 from transformer.server.kept.service import Service
 from transformer.server.kept.store import RUNS
@@ -230,9 +233,7 @@ class Page:
         first = pages[next(iter(pages))]
         first["run"], first["first"] = run or first["run"], first["first"] | dict(typed)
         for page in pages.values():
-            for name in ("headline", "card", "table"):
-                control = page["controls"][name]
-                control["value"] = "" if name == "card" else _html_of(control["value"])
+            page["controls"]["card"]["value"] = ""  # each language has its own
         texts, batches = offered_texts(self._models.values())
         return {
             "layout": _layout_of(self._config, typed),
@@ -281,7 +282,7 @@ class Page:
                 "tag": catalogue(name).tag,
                 "words": script_catalogue(name, catalogue(name).scripts | sentences),
                 "glossary": glossary(name),
-                "cards": {key: _html_of(model_card(model)) for key, model in self._models.items()},
+                "cards": {key: html_of(model_card(model)) for key, model in self._models.items()},
                 "lessons": [each for each in every if each["name"] in names],
                 "decks": {name: lesson(self.service, {"name": name}) for name in names},
             }
@@ -309,8 +310,6 @@ def _layout_of(config: Mapping[str, Any], typed: Mapping[str, Any]) -> list[dict
             for name in PROPERTIES
             if component["props"].get(name) is not None
         }
-        if component["type"] == "markdown":
-            props["value"] = _html_of(props["value"])
         classes = component["props"].get("elem_classes") or ()
         if component["type"] != "html":
             names = [
@@ -327,12 +326,8 @@ def _layout_of(config: Mapping[str, Any], typed: Mapping[str, Any]) -> list[dict
             "props": props,
             "children": drawn(node),
         }
-        if component["type"] == "html" and not component["props"].get("js_on_load"):
-            layout["type"] = "markdown"
-        elif component["type"] == "html":
-            mounted = MOUNTED.search(
-                component["props"]["js_on_load"].replace('import("page"), ', "", 1)
-            )
+        if script := component["props"].get("js_on_load"):
+            mounted = MOUNTED.search(script.replace('import("page"), ', "", 1))
             assert mounted is not None
             layout["script"] = dict(
                 zip(("bundle", "module", "mount"), mounted.groups(), strict=True)
@@ -356,7 +351,11 @@ def _without_server(component: Mapping[str, Any]) -> Mapping[str, Any]:
         says = say(
             "{sentence}.", sentence=say("{title}: {part}", title=title, part=say(NEEDS_SERVER))
         )
-    return {"id": component["id"], "type": "markdown", "props": {"elem_id": name, "value": says}}
+    return {
+        "id": component["id"],
+        "type": "html",
+        "props": {"elem_id": name, "value": html_of(says)},
+    }
 
 
 def _events_of(config: Mapping[str, Any]) -> str:
@@ -374,12 +373,6 @@ def _events_of(config: Mapping[str, Any]) -> str:
 
     first = [event for event in config["dependencies"] if event["trigger_after"] is None]
     return "export const events = [\n" + ",\n".join(map(written_event, first)) + ",\n];\n"
-
-
-def _html_of(markdown: str) -> str:
-    """HTML in which the only markup in the text is Markdown's."""
-    rendered: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
-    return rendered
 
 
 def _zipped(content: bytes) -> bytes:

@@ -81,7 +81,7 @@ const HEIGHT = { least: 420, alone: 560, most: 570, margin: 40, above: 360 };
 /** @type {(part: Part, kinds: import("../../web/store.js").Kind[]) => void} */
 const useAtlases = (part, kinds) => {
   const [first, second] = kinds;
-  useAtlas(part, kindAsked(first));
+  useAtlas(part, first && kindAsked(first));
   useAtlas(part, second && kindAsked(second));
 };
 
@@ -230,7 +230,6 @@ const Body = ({ part, answer, asked, current, shown, cell }) => {
       height,
     };
   }, [run, at.stack, answer, readers, height, isCurrent]);
-  useAtlases(part, view.kinds);
   const width = isWide ? Math.round(PICTURE_SHARE * part.width) : part.width;
   const columns = { gridTemplateColumns: isWide ? `${width}px minmax(0, 1fr)` : "minmax(0, 1fr)" };
   const isOwn = at.stack === run.stack;
@@ -253,7 +252,10 @@ const Journey = () => {
   const cell = useCell(shown);
   const { answer, asked, current } = useJourney(part);
   useLeadingHead(current);
-  const head = part.isHidden ? null : page.head; // out of sight it is not drawn again for another head
+  // Asked with the answer, so that the heads are drawn once. Out of sight nothing is drawn again for another head.
+  const at = part.isHidden ? null : headShown();
+  useAtlases(part, at ? page.run.kinds.filter(({ stack }) => stack === at.stack) : []);
+  const head = at && page.head;
   const facts = answer && {
     run: asked?.run,
     place: answer.position,
