@@ -1,7 +1,7 @@
 // A part of the page as a Preact component: how it is mounted, requests answers, knows whether it is visible, folds. See README.md.
 
 import { bindField } from "./fields.js";
-import { html, useLayoutEffect, useRef, render, signal, useMemo, useState } from "./preact.js";
+import { batch, html, useLayoutEffect, useRef, render, signal, useMemo, useState } from "./preact.js";
 import { emit, nextPaint, page, reactive, on, predicts, shell, showProblem } from "./store.js";
 import { ask } from "./ask.js";
 import { asSentence, say } from "./messages.js";
@@ -214,6 +214,21 @@ const newPart = (element) => {
   return Object.assign(part, { element, setPending, commit, attributes, startTimer });
 };
 
+// What observers would say a frame later. The parts that are mounted together are all measured before
+// one changes: else each would have the page laid out again.
+/** @type {Set<() => () => void>} */
+const measures = new Set();
+/** @type {(measure: () => () => void) => void} */
+const measureSoon = (measure) => {
+  if (!measures.size)
+    queueMicrotask(() => {
+      const changes = Array.from(measures, (look) => look());
+      measures.clear();
+      batch(() => changes.forEach((change) => change()));
+    });
+  measures.add(measure);
+};
+
 /** @type {(element: HTMLElement, part: Pick<Part, "seen" | "isHidden" | "width">) => () => void} */
 const watchSight = (element, part) => {
   const sight = new IntersectionObserver(
@@ -227,9 +242,12 @@ const watchSight = (element, part) => {
     const width = element.clientWidth;
     if (width && Math.abs(width - part.width) > LEAST_PX) part.width = width;
   });
-  const { top, bottom } = element.getBoundingClientRect(); // what observers say a frame later, held up by other scripts
-  part.width = element.clientWidth;
-  part.seen = part.width > 0 && bottom > -NEAR_PX && top < window.innerHeight + NEAR_PX;
+  measureSoon(() => {
+    const { top, bottom } = element.getBoundingClientRect();
+    const width = element.clientWidth;
+    const seen = width > 0 && bottom > -NEAR_PX && top < window.innerHeight + NEAR_PX;
+    return () => Object.assign(part, { width, seen });
+  });
   for (const observer of [sight, size]) observer.observe(element);
   return () => [sight, size].forEach((observer) => observer.disconnect());
 };

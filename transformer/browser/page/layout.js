@@ -21,6 +21,8 @@ import { html, signal, useLayoutEffect, useRef, useState } from "../../web/preac
 const parts = new Map();
 /** @type {Event[]} */
 let events = [];
+/** @type {Record<string, PlainValues>} */
+let bundles = {};
 
 /** @type {(id: number) => PlainValues} */
 const propsOf = (id) => parts.get(id)?.value ?? {};
@@ -127,7 +129,8 @@ const Scripted = ({ id, name, script }) => {
   /** @type {{ current: HTMLElement }} */
   const box = useRef(null);
   const mount = async () => {
-    const { modules } = await import(script?.bundle ?? "page");
+    const bundle = script?.bundle ?? "page";
+    const { modules } = bundles[bundle] ?? (await import(bundle));
     const trigger = (/** @type {string} */ event) => fire(id, event);
     const [, of] = script?.mount.split(".") ?? [];
     const mounted = modules[script?.module ?? ""].mount;
@@ -207,10 +210,11 @@ const keep = (one) => {
   one.children.forEach(keep);
 };
 const MAIN = ["main", "fillable", "column", "gap"].join(" "); // Gradio's names
-// The whole layout as an element.
-/** @param {Described[]} layout @param {Event[]} happens */
-export const pageOf = (layout, happens) => {
+// The whole layout as an element. scripts: bundles that have come, by name: what they draw is drawn at once.
+/** @param {Described[]} layout @param {Event[]} happens @param {Record<string, PlainValues>} [scripts] */
+export const pageOf = (layout, happens, scripts = {}) => {
   events = happens;
+  bundles = scripts;
   layout.forEach(keep);
   return html`<div class="gradio-container"><main class=${MAIN}><${Parts} children=${layout} /></main></div>`;
 };

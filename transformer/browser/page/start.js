@@ -79,4 +79,9 @@ const loadAll = async () => {
 const painted = new Promise((done) => on("painted", done));
 painted.then(() => whenIdle(() => void loadAll()));
 const place = /** @type {Element} */ (document.querySelector("gradio-app"));
-render(html`<${Loading} />${pageOf(site.layout, events)}`, place);
+const pageScripts = "page"; // of the map
+const show = async () => {
+  const scripts = { page: await import(pageScripts) };
+  render(html`<${Loading} />${pageOf(site.layout, events, scripts)}`, place);
+};
+show();

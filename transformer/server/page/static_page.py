@@ -49,7 +49,7 @@ from transformer.server.learn.lessons import lesson, lesson_of, lessons, offered
 from transformer.server.page.first_answers import first_answers
 from transformer.server.page.in_browser import KERNEL, model_files, versioned
 from transformer.server.page.layout import description
-from transformer.server.page.modules import LATER, MODULES, PAGE, PLOTLY_JS, SENTENCES, STYLE
+from transformer.server.page.modules import EAGER, LATER, MODULES, PAGE, PLOTLY_JS, SENTENCES, STYLE
 from transformer.server.page.presses import example_page
 from transformer.server.page.resources import written
 from transformer.views.declaration import Answer
@@ -185,7 +185,7 @@ class Page:
             name: MODULES.scripts[name].text.replace(SENTENCES, SPOKEN, 1) for name in (PAGE, LATER)
         }
         held = re.findall(r'^  "([^"]+)": module\d+,$', scripts[PAGE], re.MULTILINE)
-        scripts[START] = bundle(START, read=self._read, base="page", held=held)
+        scripts[START] = EAGER + bundle(START, read=self._read, base="page", held=held)
         scripts[WORKER] = bundle(WORKER)
         style = MODULES.asset(STYLE).plain.decode() + read_style(PAGE_STYLE)
         return {

@@ -2,7 +2,7 @@
 // The page's head contains the glossary (transformer/messages/glossary).
 
 import { useDocument, useEvent, mounted } from "../../web/part.js";
-import { html, useLayoutEffect, useRef, useState, standIn } from "../../web/preact.js";
+import { computed, html, useLayoutEffect, useRef, useState, standIn } from "../../web/preact.js";
 import { LANGUAGE, whenIdle } from "../../web/ask.js";
 import { say } from "../../web/messages.js";
 
@@ -21,14 +21,17 @@ for (const [term, { words, other }] of Object.entries(glossary)) {
 }
 const longestFirst = [...termOf.keys()].sort((a, b) => b.length - a.length);
 const LETTER = "\\p{Script=Latin}";
-const PATTERN = new RegExp(`(?<![${LETTER}[])(?:${longestFirst.join("|")})(?!${LETTER})`, "giu");
+// Made when it is first needed: the page opens some milliseconds sooner.
+const pattern = computed(
+  () => new RegExp(`(?<![${LETTER}[])(?:${longestFirst.join("|")})(?!${LETTER})`, "giu"),
+);
 
 // The terms in a text, in their order.
 /** @type {(text: string) => Found[]} */
 export const termsIn = (text) => {
   /** @type {Found[]} */
   const found = [];
-  for (const match of termOf.size ? text.matchAll(PATTERN) : []) {
+  for (const match of termOf.size ? text.matchAll(pattern.value) : []) {
     const term = termOf.get(match[0].toLowerCase());
     if (term) found.push({ at: match.index, end: match.index + match[0].length, term });
   }
