@@ -40,6 +40,14 @@ globalThis.fetch = (address, ...more) => {
     return fetch(address, ...more); };
 globalThis.Worker = class extends Worker { constructor(...given) { super(...given); note(); } };"""
 
+# Whether a frame showed the controls without the picture.
+LOOKED = """const look = () => {
+    const [button, picture] = ["#generate", ".journey .picture-of"].map(
+        (name) => document.querySelector(name));
+    globalThis.isInParts ||= Boolean(button && !picture);
+    if (!picture) requestAnimationFrame(look); };
+look();"""
+
 
 @pytest.fixture(scope="module")
 def altered() -> Run:
@@ -97,9 +105,10 @@ def test_weights_are_asked_for_after_the_first_picture(browser: Browser) -> None
     context = browser.new_context()
     context.route("**/models/**", lambda route: None)  # they never come
     page = context.new_page()
-    page.add_init_script(ASKED)
+    page.add_init_script(ASKED + LOOKED)
     page.goto(serving.folder().url)
     page.locator(".journey[data-rev]").wait_for(timeout=WAIT_MS)
+    assert not page.evaluate("globalThis.isInParts")  # the whole is drawn at once
     page.locator(".head-card li").first.wait_for(timeout=WAIT_MS)
     page.wait_for_function("() => 'wasPainted' in globalThis", timeout=WAIT_MS)
     assert page.evaluate("wasPainted")

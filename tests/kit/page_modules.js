@@ -1,10 +1,10 @@
 // For tests: what the page's modules export, and its state, under one name, `viz`. Playwright runs
 // this in every page; in this project's it imports the page's script again, which gives the same one.
+const isMounted = new Promise((done) => document.addEventListener("mounted", done, { once: true }));
 document.addEventListener("DOMContentLoaded", async () => {
-  if (!document.querySelector("script[type=importmap]")) return;
-  // A page without a server reads its language first, which its script says things in.
-  if ("spokenHere" in globalThis)
-    await new Promise((done) => document.addEventListener("mounted", done, { once: true }));
+  // A page without a server unpacks its scripts first, and reads its language, which they say things in.
+  if ("spokenHere" in globalThis) await isMounted;
+  if (!document.querySelector("script[type=importmap]")?.textContent.includes('"page"')) return;
   const name = "page"; // of the page's import map
   const { modules } = await import(name);
   const { page } = modules["web/store.js"];

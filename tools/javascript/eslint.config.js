@@ -23,6 +23,7 @@ const unsaid = [
 const BY_HAND = {
   "browser/page/folder.js": "opens the page, before any component",
   "browser/page/one_file.js": "reads its parts, before any component",
+  "browser/page/opened.js": "puts them into the page's head",
   "browser/page/offline.js": "a service worker",
   "browser/page/layout.js": "tells scripts of a mounted part, as Gradio's page does",
   "browser/page/start.js": "mounts the page",
@@ -47,7 +48,7 @@ const BY_HAND = {
 // What the page shows is state: in store.js, in a `reactive` of its subject, or in a component. Files with variables of
 // their own:
 const VARIABLES = {
-  "browser/page/layout.js": "the events of the page that it draws",
+  "browser/page/layout.js": "the events and scripts of the page that it draws",
   "server/static/gradio.js":
     "what waits to be set in Gradio's controls; a visit leads down to the tabs once",
   "server/static/link.js": "the history's entry; what takes the last problem back",

@@ -1,12 +1,13 @@
 // A part of the page as a Preact component: how it is mounted, requests answers, knows whether it is visible, folds. See README.md.
 
 import { bindField } from "./fields.js";
-import { batch, html, useLayoutEffect, useRef, render, signal, useMemo, useState } from "./preact.js";
+import { html, useLayoutEffect, useRef, render, signal, useMemo, useState } from "./preact.js";
 import { emit, nextPaint, page, reactive, on, predicts, shell, showProblem } from "./store.js";
 import { ask } from "./ask.js";
 import { asSentence, say } from "./messages.js";
 import { viewNamed } from "./declared.js";
 import { letPressedGo } from "./pointer.js";
+import { watchSight } from "./sight.js";
 
 /** @import { ComponentChild, FunctionComponent } from "preact" */
 /** @import { Answers, AnswerState, DocumentEvent, Mounted, PageEvents, UseAnswer } from "./types" */
@@ -109,9 +110,6 @@ export const Section = ({ name, title, finding, children }) => {
 
 // ---- a part ----
 
-const NEAR_PX = 600; // parts this close to the viewport are drawn
-const LEAST_PX = 4; // changes of width below this are ignored
-
 // Mount a component in the template of `component` of server/page/components.py. props: Gradio's. submit(value)
 // sends a value to Gradio by its event "input". A folded view is in a section;
 // finding(): the text of its heading, if it has one; false: it is not shown.
@@ -212,44 +210,6 @@ const newPart = (element) => {
   };
   const startTimer = () => (clickedAt = performance.now());
   return Object.assign(part, { element, setPending, commit, attributes, startTimer });
-};
-
-// What observers would say a frame later. The parts that are mounted together are all measured before
-// one changes: else each would have the page laid out again.
-/** @type {Set<() => () => void>} */
-const measures = new Set();
-/** @type {(measure: () => () => void) => void} */
-const measureSoon = (measure) => {
-  if (!measures.size)
-    queueMicrotask(() => {
-      const changes = Array.from(measures, (look) => look());
-      measures.clear();
-      batch(() => changes.forEach((change) => change()));
-    });
-  measures.add(measure);
-};
-
-/** @type {(element: HTMLElement, part: Pick<Part, "seen" | "isHidden" | "width">) => () => void} */
-const watchSight = (element, part) => {
-  const sight = new IntersectionObserver(
-    (entries) => {
-      part.seen = entries[entries.length - 1].isIntersecting;
-      part.isHidden = !part.seen && element.getClientRects().length === 0;
-    },
-    { rootMargin: `${NEAR_PX}px` },
-  );
-  const size = new ResizeObserver(() => {
-    const width = element.clientWidth;
-    if (width && Math.abs(width - part.width) > LEAST_PX) part.width = width;
-  });
-  measureSoon(() => {
-    const { top, bottom } = element.getBoundingClientRect();
-    const width = element.clientWidth;
-    const seen = width > 0 && bottom > -NEAR_PX && top < window.innerHeight + NEAR_PX;
-    return () => Object.assign(part, { width, seen });
-  });
-  for (const observer of [sight, size]) observer.observe(element);
-  return () => [sight, size].forEach((observer) => observer.disconnect());
 };
 
 // Follow an event of the page; see store.js.

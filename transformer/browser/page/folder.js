@@ -1,5 +1,6 @@
 // Opens the page from a folder of files on any web server.
 
+import { addElement, prepare, scriptAddress } from "./opened.js";
 import { unzippedText } from "./packed.js";
 
 /** @type {(answer: Promise<Response>) => Promise<string>} */
@@ -20,19 +21,15 @@ const keep = async (names) => {
   for (const name of names) await (await fetch(name, { cache: "force-cache" })).body?.cancel(); // the worker keeps it
 };
 
+const address = (/** @type {string} */ name) => new URL(name, document.baseURI).href;
 const open = async () => {
-  const page = /** @type {any} */ (globalThis);
-  const [spoken, text] = await Promise.all(page.texts.map(textOf));
-  const address = (/** @type {string} */ name) => new URL(name, document.baseURI).href;
-  page.site = { address, source: address, text, keep };
-  page.spoken = JSON.parse(spoken);
-  const glossary = {
-    type: "application/json",
-    id: "glossary",
-    textContent: JSON.stringify(page.spoken.glossary),
-  };
-  document.head.append(Object.assign(document.createElement("script"), glossary));
-  const start = "start"; // of the page's import map
-  await import(start);
+  const { texts, later } = /** @type {any} */ (globalThis); // see server/page/static_page.py
+  const [words, text, schema, style, ...scripts] = await Promise.all(texts.map(textOf));
+  addElement("style", { textContent: style });
+  addElement("script", { type: "application/json", id: "view-schema", textContent: schema });
+  const [page, start] = scripts.map(scriptAddress);
+  const imports = { page, start, later: address(later) };
+  prepare({ address, source: address, text, keep }, words, imports);
 };
-open();
+const start = "start"; // of the map
+open().then(() => import(start));

@@ -1,6 +1,7 @@
 // Opens the page that is one file: its parts are texts in it. Scripts get addresses of their own; weights stay texts, which
 // the worker unpacks.
 
+import { prepare, scriptAddress } from "./opened.js";
 import { bytesOf, unzipped, unzippedText } from "./packed.js";
 
 /** @type {(name: string) => HTMLTemplateElement | null} */
@@ -36,26 +37,18 @@ const open = async () => {
   /** @type {NodeListOf<HTMLTemplateElement>} */
   const scripts = document.querySelectorAll("[data-import]");
   for (const { dataset, content } of scripts) {
-    const script = new Blob([await unpacked(content.textContent ?? "")], {
-      type: "text/javascript",
-    });
-    const address = URL.createObjectURL(script);
+    const address = scriptAddress(await unpacked(content.textContent ?? ""));
     addresses.set(String(dataset.file), address);
     imports[String(dataset.import)] = address;
   }
-  const page = /** @type {any} */ (globalThis);
-  page.site = {
+  const site = {
     address: (/** @type {string} */ name) => addresses.get(name),
     source,
     keep: async (/** @type {string[]} */ names) => names.forEach((name) => blobs.delete(name)),
     text: await decoded("site.json.gz"),
   };
-  page.spoken = JSON.parse(await decoded(`words/${page.spokenHere}.json.gz`));
-  const element = (/** @type {Record<string, string>} */ given) =>
-    document.head.append(Object.assign(document.createElement("script"), given));
-  const glossary = JSON.stringify(page.spoken.glossary);
-  element({ type: "application/json", id: "glossary", textContent: glossary });
-  element({ type: "importmap", textContent: JSON.stringify({ imports }) });
+  const { spokenHere } = /** @type {any} */ (globalThis);
+  prepare(site, await decoded(`words/${spokenHere}.json.gz`), imports);
 };
 const start = "start"; // of the map
 if (typeof DecompressionStream !== "function") show("old-browser");

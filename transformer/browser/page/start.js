@@ -8,6 +8,7 @@ import { loadPlotly, takePlotlyFrom } from "../../web/plots.js";
 import { on } from "../../web/store.js";
 import { said } from "../../web/later.js";
 import { wholeOf } from "./fetched.js";
+import { scriptAddress } from "./opened.js";
 import { unzipped } from "./packed.js";
 import { arrayOr, storedAnswers } from "../../web/stored_answers.js";
 import { answersOf } from "./answers.js";
@@ -46,10 +47,9 @@ answerFrom({
   lessons: () => ({ lessons: spoken.lessons }),
   lesson: ({ name }) => spoken.decks[name],
 });
-takePlotlyFrom(async () => {
-  const script = await unzipped(await wholeOf(door.source("plotly.js.gz")));
-  return URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
-});
+takePlotlyFrom(async () =>
+  scriptAddress(await unzipped(await wholeOf(door.source("plotly.js.gz")))),
+);
 
 // ---- the page ----
 

@@ -55,16 +55,19 @@ from transformer.server.page.resources import written
 from transformer.views.declaration import Answer
 from transformer.views.export import MAX_EXPORT_BYTES, file_name
 from transformer.views.export.bundle import bundle, read_module, read_style
-from transformer.views.export.one_file import as_text, filled, opener
+from transformer.views.export.one_file import as_text, door, filled, opener
 from transformer.views.registry import VIEWS
 
 START, WORKER = "browser/page/start.js", "browser/page_worker.js"
 IMPORTS = {PAGE: "page", LATER: "later", START: "start", WORKER: "worker"}  # of scripts
 OFFLINE = "browser/page/offline.js"
-FIRST_SCRIPTS = (PAGE, START)  # scripts, which are fetched while the page is still read
-# And its texts, which browser/page/folder.js reads.
-FETCHED = """<script>
-globalThis.texts = [`words/${spokenHere}.json.gz`, "site.json.gz"].map((name) => fetch(name));
+SCHEMA = "schema.json"
+# What the page opens with, as browser/page/folder.js reads it: fetched while the page is still
+# read, and packed, since a plain web server sends files as they are.
+PACKED = (SCHEMA, STYLE, PAGE, START)
+DOOR = """<script>
+globalThis.later = "%s";
+globalThis.texts = [`words/${spokenHere}.json.gz`, "site.json.gz", %s].map((name) => fetch(name));
 </script>
 """
 EVENTS = "browser/page/events.js"  # is no file
@@ -108,28 +111,17 @@ class Page:
         if folder.is_dir() and any(folder.iterdir()) and not (folder / "kernel.wasm").is_file():
             raise ValueError(f"{folder} holds other files; give a new folder")
         shutil.rmtree(folder, ignore_errors=True)
-        for name, content in (self._files | self._weights).items():
+        files = {SCHEMA: self._schema().encode()} | self._files
+        files |= {f"{name}.gz": _zipped(files.pop(name)) for name in PACKED}
+        for name, content in (files | self._weights).items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        imports = {name: f"./{file}" for file, name in IMPORTS.items()}
-        door = f'<script type="importmap">{json.dumps({"imports": imports})}</script>\n'
-        door += FETCHED + "".join(
-            f'<link rel="modulepreload" href="{script}">' for script in FIRST_SCRIPTS
-        )
-        door += f'<link rel="stylesheet" href="{STYLE}">'
-        opens = bundle("browser/page/folder.js")
-        page = self._page(door, f'<script type="module">\n{opens}</script>')
+        fetched = DOOR % (LATER, ", ".join(f'"{name}.gz"' for name in PACKED))
+        page = self._page(fetched, f"<script>\n{bundle('browser/page/folder.js')}</script>")
         (folder / "index.html").write_text(page, encoding="utf-8")
-        (folder / "offline.js").write_text(self._offline(page), encoding="utf-8")
+        (folder / "offline.js").write_text(_offline(page, files), encoding="utf-8")
         return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-    def _offline(self, page: str) -> str:
-        """The service worker, which keeps all files but weights. page: index.html."""
-        contents = b"".join([page.encode(), *self._files.values()])
-        version = hashlib.sha256(contents).hexdigest()[:16]
-        names = "".join(f", {json.dumps(name)}" for name in self._files)
-        return read_module(OFFLINE).replace(" /*files*/", names).replace("/*version*/", version)
 
     def write_file(self, path: Path) -> int:
         """Write one HTML file; returns its bytes. Raises OSError if writing fails."""
@@ -154,9 +146,9 @@ class Page:
                 else {"site": str(head_view(run, site, head).site), "head": str(head)}
             )
             files |= self._opening_with(run, at)
-        door = f"<style>{files.pop(STYLE).decode()}</style>"
+        style = files.pop(STYLE).decode()
         texts = {name: as_text(content) for name, content in files.items()} | self._weights_as_text
-        return self._page(door, opener(texts, IMPORTS), typed)
+        return self._page(door(style, self._schema(typed)), opener(texts, IMPORTS))
 
     def _opening_with(self, run: Run, head: Mapping[str, str]) -> dict[str, bytes]:
         """The contents of a page that opens with a run, by file."""
@@ -206,17 +198,19 @@ class Page:
     def _read(self, name: str) -> str:
         return _events_of(self._config) if name == EVENTS else read_module(name)
 
-    def _page(self, door: str, opens: str, typed: Mapping[str, Any] = NOTHING) -> str:
-        """index.html. door: how it gets its style and scripts; opens: what starts it; typed: what
-        its controls hold."""
+    def _schema(self, typed: Mapping[str, Any] = NOTHING) -> str:
+        """What the page's scripts read first. typed: what its controls hold."""
         schema = fields_schema() | {
             "cards": cards(self._models),
             "lessons": self._lessons(),
             "controls": first_controls(next(iter(self._models.values()))) | dict(typed),
         }
+        return json_in_script(schema)
+
+    def _page(self, door: str, opens: str) -> str:
+        """index.html. door: what it needs first; opens: what starts it."""
         version = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:16]
         parts = {
-            "schema": json_in_script(schema),
             "languages": json_in_script({language_names(lang)[0]: lang for lang in languages()}),
             "version": version,
             "door": door,
@@ -292,6 +286,14 @@ class Page:
             files = model_files(self.service, name, dtype="float16")
             for address, content in versioned(name, files).items():
                 yield f"models/{address}", content
+
+
+def _offline(page: str, files: Mapping[str, bytes]) -> str:
+    """The service worker, which keeps these files and the page, index.html."""
+    contents = b"".join([page.encode(), *files.values()])
+    version = hashlib.sha256(contents).hexdigest()[:16]
+    names = "".join(f", {json.dumps(name)}" for name in files)
+    return read_module(OFFLINE).replace(" /*files*/", names).replace("/*version*/", version)
 
 
 def _without_neurons(frames: bytes) -> bytes:

@@ -33,7 +33,7 @@ from transformer.runs.run import Run
 from transformer.views.declaration import View, tab_name, tabs
 from transformer.views.drawing.style import dark_colours
 from transformer.views.export.bundle import bundle, read_module, read_style
-from transformer.views.export.one_file import as_text, filled, opener
+from transformer.views.export.one_file import as_text, door, filled, opener
 from transformer.views.export.packing import LEVEL, Pack
 from transformer.views.export.recorded import as_batch, batch_content, content, drawn_by_default
 from transformer.views.frames import recorded_frames
@@ -108,10 +108,9 @@ def page(item: Run | Batch, site: str = "", head: int = 0) -> str:
     packed = {name: as_text(content, level=LEVEL) for name, content in files.items()}
     held = {"plotly.js": _plotly(), SCRIPT: script} | packed
     parts = {
-        "schema": schema,
         "languages": json_in_script({language_names(lang)[0]: lang for lang in languages()}),
         "version": hashlib.sha256("".join(held.values()).encode()).hexdigest()[:16],
-        "door": f"<style>{_style()}</style>",
+        "door": door(_style(), schema),
         "opens": opener(held, {SCRIPT: "start"}),
     }
     return filled(parts)

@@ -22,9 +22,15 @@ PACKED_GROUPS = 1 << 16  # of 13 bytes, which are packed at a time
 
 
 def filled(parts: Mapping[str, str]) -> str:
-    """The page's template with its parts by name: "schema", "languages", "version", "door" (its
-    style and scripts) and "opens" (what starts it)."""
+    """The page's template with its parts by name: "languages", "version", "door" (what it needs
+    first) and "opens" (what starts it)."""
     return HOLE.sub(lambda hole: parts.get(hole[1], hole[0]), read_module(TEMPLATE))
+
+
+def door(style: str, schema: str) -> str:
+    """The part "door". schema: of `json_in_script`."""
+    data = f'<script type="application/json" id="view-schema">{schema}</script>'
+    return f"<style>{style}</style>\n{data}"
 
 
 def opener(texts: Mapping[str, str], imports: Mapping[str, str]) -> str:
