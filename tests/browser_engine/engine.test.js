@@ -175,11 +175,14 @@ test("heads have Python's numbers and names", async () => {
     asked,
     answer,
   } of vectors.metrics) {
-    const model = Object.assign(await modelOf(name), { frames: { measures: vectors.measures } });
+    /** @type {import("../../transformer/browser/item.js").Model} */
+    const model = Object.assign(await modelOf(name), {
+      frames: /** @type {any} */ ({ measures: vectors.measures }),
+    });
     const text = new Text(model.network, { source: source.length ? source : undefined });
     text.read(ids);
     const stack = model.network.last.name;
-    const item = new Item(model, text, { stack, source_labels: sources });
+    const item = new Item(model, text, /** @type {any} */ ({ stack, source_labels: sources }));
     const got = await answers.metrics(item, asked);
     const alike = (/** @type {any} */ a, /** @type {any} */ b, /** @type {string} */ said) =>
       assert.ok(
@@ -205,7 +208,7 @@ test("heads have Python's numbers and names", async () => {
     }
     assert.equal(got.finding === null, answer.finding === null, name);
     for (const [fact, value] of Object.entries(answer.finding ?? {}))
-      alike(got.finding[fact], value, fact);
+      alike(Object(got.finding)[fact], value, fact);
   }
   assert.ok(labels.size > 5, [...labels].join());
 });

@@ -9,8 +9,8 @@ import { serve, toWorker } from "../../transformer/browser/worker.js";
 const whole = new Float32Array(1000).fill(2);
 /** @type {Handlers} */
 const handlers = {
-  part: (size) => whole.subarray(1, 1 + size),
-  count: async (most, { progress, signal }) => {
+  part: ({ size }) => whole.subarray(1, 1 + size),
+  count: async ({ most }, { progress, signal }) => {
     let count = 0;
     for (; count < most && !signal.aborted; count += 1) {
       progress(count);
@@ -35,16 +35,20 @@ const started = () => {
 
 test("a worker answers calls, tells how far it is and ends them", async () => {
   const caller = await started();
-  const part = await caller.call("part", 3);
+  const part = /** @type {Float32Array} */ (await caller.call("part", { size: 3 }));
   assert.deepEqual([...part], [2, 2, 2]);
   assert.equal(part.buffer.byteLength, 12); // the rest of the memory is not sent
-  /** @type {number[]} */
+  /** @type {unknown[]} */
   const counts = [];
-  assert.equal(await caller.call("count", 3, { progress: (count) => counts.push(count) }), 3);
+  assert.equal(
+    await caller.call("count", { most: 3 }, { progress: (count) => counts.push(count) }),
+    3,
+  );
   assert.deepEqual(counts, [0, 1, 2]);
   const stop = new AbortController();
-  const progress = (/** @type {number} */ count) => void (count === 2 && stop.abort());
-  assert.ok((await caller.call("count", 1e6, { progress, signal: stop.signal })) < 1000);
+  const progress = (/** @type {unknown} */ count) => void (count === 2 && stop.abort());
+  const count = await caller.call("count", { most: 1e6 }, { progress, signal: stop.signal });
+  assert.ok(Number(count) < 1000);
   await assert.rejects(caller.call("fail", null), /too long/);
   caller.end();
 });

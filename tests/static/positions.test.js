@@ -6,6 +6,8 @@ import { drawnPositions } from "../../transformer/browser/questions/positions.js
 import { answers } from "../../transformer/browser/questions/shift.js";
 import { vectors } from "./vectors.js";
 
+/** @import { FittedShift } from "../../transformer/views/positions/types" */
+
 const [SIZE, LENGTH] = [12, 40];
 
 /** @type {(table: number[][], fitted: boolean) => any} */
@@ -59,7 +61,7 @@ test("waves are rotated by one matrix, wherever their sines and cosines are", as
       figure,
       largest_miss: miss,
       n_pairs: pairs,
-    } = await answers.shift(itemOf(table, false), { k: 3 });
+    } = /** @type {FittedShift} */ (await answers.shift(itemOf(table, false), { k: 3 }));
     assert.deepEqual([pairs, miss < 1e-5], [LENGTH - 3, true]);
     for (const position of [0, 17])
       product(figure.data[0].z, table[position]).forEach((x, at) =>
@@ -76,7 +78,7 @@ test("the best matrix leaves errors at right angles to what it is given", async 
     figure,
     n_pairs: pairs,
     relative_miss: miss,
-  } = await answers.shift(itemOf(table, true), { k: 2 });
+  } = /** @type {FittedShift} */ (await answers.shift(itemOf(table, true), { k: 2 }));
   const matrix = figure.data[0].z;
   const missed = table
     .slice(0, pairs)

@@ -171,7 +171,7 @@ for (const { model, key, request, facts, says, questions: asked } of answers) {
       const item = runs.itemOf(whole, made ?? stored[id]);
       const beside = earlier[model]?.[other];
       const second = beside && runs.itemOf({ run: beside.run }, beside);
-      const got = await questions[name](item, whole, runs.rowsOf(whole), second);
+      const got = await Object(questions)[name](item, whole, runs.rowsOf(whole), second);
       const [mine, theirs] = [got, answer].map((one) => comparable(name, data, one));
       same(mine, theirs, name);
     });

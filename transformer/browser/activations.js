@@ -34,7 +34,10 @@ export class Activations {
     this.stream = Array.from({ length: stack.layers.length + 1 }, empty);
     /** @type {Record<RowName, Float32Array>[]} of each layer */
     this.layers = stack.layers.map(
-      () => /** @type {any} */ (Object.fromEntries(ROWS.map((name) => [name, empty()]))),
+      () =>
+        /** @type {Record<RowName, Float32Array>} */ (
+          Object.fromEntries(ROWS.map((name) => [name, empty()]))
+        ),
     );
   }
 

@@ -46,7 +46,8 @@ const SUPPORTED = {
  * @param {object} values
  * @returns {ModelConfig}
  */
-export const wholeConfig = (values) => /** @type {any} */ ({ ...DEFAULTS, ...values });
+export const wholeConfig = (values) =>
+  /** @type {ModelConfig} */ (/** @type {object} */ ({ ...DEFAULTS, ...values }));
 
 /**
  * Why the engine does not read this network, in a sentence; null if it does.

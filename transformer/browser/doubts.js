@@ -5,6 +5,7 @@ import { say, wholeText } from "../web/messages.js";
 import { plain, PLAIN_ENGLISH } from "./plain_text.js";
 
 /** @typedef {import("./item.js").Model} Model */
+/** @typedef {import("./types.d.ts").Intervention} Intervention */
 
 const NAMES =
   /<\|[\p{L}\p{N}_]{1,30}\|>|<\/?s>|<(?:pad|unk|mask|cls|sep|bos|eos|start_of_turn|end_of_turn)>|\[(?:PAD|UNK|CLS|SEP|MASK|BOS|EOS|\/?INST)\]/gu;
@@ -59,7 +60,7 @@ const nameDoubts = ({ tokenizer }, text) => {
 };
 
 // The places of a decoder's tokens at which interventions act.
-/** @type {(change: any) => number[]} */
+/** @type {(change: Intervention) => number[]} */
 const placesOf = (change) => {
   if (change.type === "break") return [];
   const isDecoder = change.stack === "decoder";
@@ -73,7 +74,7 @@ const placesOf = (change) => {
 };
 
 // ids: of the whole text.
-/** @type {(model: Model, text: string, interventions: any[], ids: number[], nPrompt: number) => string[]} */
+/** @type {(model: Model, text: string, interventions: Intervention[], ids: number[], nPrompt: number) => string[]} */
 export const doubtsOf = (model, text, interventions, ids, nPrompt) => {
   const said = model.metadata.source_text ? languageDoubts(text, model.frames.words) : [];
   said.push(...nameDoubts(model, model.readAs(text)));

@@ -2,9 +2,11 @@
 
 import { say, sayList } from "../web/messages.js";
 
+/** @import { Answering, FigureName } from "./questions/types" */
 /**
  * @typedef {import("./item.js").Item} Item
- * @typedef {Record<string, any>} Figure
+ * @typedef {import("../web/types").Figure} Figure
+ * @typedef {import("../web/types").PlotlyObject} Axis
  */
 
 const MAX_TICKS = 32; // as views/drawing/style.py
@@ -45,7 +47,7 @@ export const fitted = (text, room) => {
 // ---- axes ----
 
 // An axis of tokens, which keeps its direction.
-/** @type {(axis: Figure, labels: string[]) => void} */
+/** @type {(axis: Axis, labels: string[]) => void} */
 export const tokenAxis = (axis, labels) => {
   const stride = Math.max(1, Math.ceil(labels.length / MAX_TICKS));
   axis.tickvals = labels.flatMap((_, at) => (at % stride ? [] : [at]));
@@ -55,12 +57,12 @@ export const tokenAxis = (axis, labels) => {
   if (axis.range) axis.range = isDown ? span.reverse() : span;
 };
 // An axis with these texts, ready for Plotly, at 0, 1, ...
-/** @type {(axis: Figure, texts: string[]) => void} */
+/** @type {(axis: Axis, texts: string[]) => void} */
 export const namedAxis = (axis, texts) =>
   void Object.assign(axis, {
     ...{ tickvals: texts.map((_, at) => at), ticktext: texts, range: [-0.5, texts.length - 0.5] },
   });
-/** @type {(axis: Figure) => number} */
+/** @type {(axis: Axis) => number} */
 const cellsOf = ({ range }) => Math.abs(range[1] - range[0]);
 // The path over a figure's cells, over so many.
 /** @type {(figure: Figure, nRows: number, nColumns: number) => string} */
@@ -75,7 +77,7 @@ export const stretched = ({ layout }, nRows, nColumns) => {
       `${to(x, across)},${to(y, down)}`,
   );
 };
-/** @type {(item: Item, name: string) => Figure} */
+/** @type {(item: Item, name: FigureName) => Figure} */
 export const frameOf = ({ model }, name) => structuredClone(model.frames[name]);
 
 // A matrix of queries by keys; few: its hover labels name the tokens.
@@ -128,7 +130,7 @@ const columns = (figure, words, sides, numbered) => {
   layout.meta.labels = sides;
   return figure;
 };
-/** @type {(item: Item, of: any) => Figure} */
+/** @type {Answering<"columns">} */
 export const columnsOf = (item, { stack, kind }) => {
   const queries = item.labelsOf(stack);
   const keys = item.labelsOf(kind === "cross" ? "encoder" : stack);

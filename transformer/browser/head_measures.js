@@ -4,7 +4,7 @@
 import { randomBits, randomOrder } from "./sampling.js";
 
 /**
- * @typedef {Record<string, any>} Data
+ * @typedef {import("./questions/types").Measures} Measures
  * @typedef {Record<string, number>} Numbers by metric; NaN: there is none
  * @typedef {{ layer: number, head: number, values: Numbers, under: UnderMask, most: number, name: string | null,
  *   shuffled: Record<string, [number, number]> }} Measured most: the key that is read most; shuffled: mean and largest
@@ -46,7 +46,7 @@ export const ordersOf = (count, nKeys) => {
 // What the heads of layers with one mask are compared with.
 export class UnderMask {
   /**
-   * @param {Record<string, Data>} metrics
+   * @param {Measures["metrics"]} metrics
    * @param {string[]} names
    * @param {Uint8Array} allowed (Tq, Tk)
    * @param {number} nKeys
@@ -229,7 +229,7 @@ const readIn = (order, may, powers, query) => {
 };
 
 // The metric that a head is named after, as named_after of analysis/head_metrics.py; null: none is high enough.
-/** @type {(measures: Data, head: Measured) => string | null} */
+/** @type {(measures: Measures, head: Measured) => string | null} */
 export const nameOfHead = (
   { metrics, limits },
   { values, shuffled, under: { even, rows, repeats } },

@@ -2,6 +2,8 @@
 
 import { say, sayList, sayN } from "../web/messages.js";
 
+/** @import { Intervention } from "./types.d.ts" */
+
 /** @type {(numbers: number[]) => string} */
 const listed = (numbers) => (numbers.length ? sayList(numbers.map(String)) : say("none"));
 /** @type {(stack: string, layer: number) => string} */
@@ -13,15 +15,16 @@ export const attentionName = ({ stack, kind }) => {
   return stack === "encoder" ? say("encoder self-attention") : say("decoder self-attention");
 };
 
-/** @type {Record<string, (one: any) => string>} */
+/** @type {{ [Type in Intervention["type"]]?: (change: Extract<Intervention, { type: Type }>) => string }} */
 const WORDS = {
-  ablate: ({ stack, layer, heads = [], kind = "self", by = "zero", part = "z" }) => {
+  ablate: ({ stack, layer, heads: switched, kind = "self", by = "zero", part = "z" }) => {
     if (part === "mlp_out")
       return stack === "encoder"
         ? say("encoder layer {layer}, feed-forward switched off", { layer })
         : say("layer {layer}, feed-forward switched off", { layer });
     const place =
       kind === "cross" ? say("cross-attention layer {layer}", { layer }) : layerOf(stack, layer);
+    const heads = switched ?? [];
     const at = { layer: place, heads: listed(heads) };
     return by === "zero"
       ? sayN(
@@ -66,5 +69,8 @@ const WORDS = {
     return say("{layer}, {what} {at}", { layer: layerOf(stack, layer), what, at });
   },
 };
-/** @type {(one: any) => string} */
-export const wordsOf = (one) => WORDS[one.type]?.(one) ?? one.type;
+/** @type {<Change extends Intervention>(change: Change) => string} */
+export const wordsOf = (change) => {
+  const words = /** @type {((change: Intervention) => string) | undefined} */ (WORDS[change.type]);
+  return words?.(change) ?? change.type;
+};

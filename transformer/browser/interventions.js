@@ -239,8 +239,8 @@ export class Changes {
         positions.forEach((position, row) => {
           const t = position - first;
           if (t < 0 || t >= n) return;
-          const flat = Array.from(/** @type {any} */ (rows[row])).flatMap((x) =>
-            typeof x === "number" ? x : Array.from(x),
+          const flat = Array.from(/** @type {ArrayLike<number | number[]>} */ (rows[row])).flatMap(
+            (x) => (typeof x === "number" ? x : Array.from(x)),
           );
           for (let i = 0; i < width; i += 1)
             if (part !== "z" || !heads || heads.includes(Math.floor(i / size)))

@@ -3,8 +3,9 @@
 import { Text } from "./text.js";
 
 /**
- * @typedef {import("./model.js").Model & { frames: Record<string, any> }} Model
- * @typedef {Record<string, any>} Data
+ * @typedef {import("./model.js").Model & { frames: import("./questions/types").Frames }} Model
+ * @typedef {import("./types.d.ts").ItemFacts} ItemFacts
+ * @typedef {import("./types.d.ts").Intervention} Intervention
  */
 
 export class Item {
@@ -12,7 +13,7 @@ export class Item {
    * start: the place of the first token that is read: not 0 where the window slid.
    * @param {Model} model
    * @param {Text} text
-   * @param {Data} facts as server/kept/page_runs.py has them
+   * @param {ItemFacts} facts as server/kept/page_runs.py has them
    */
   constructor(model, text, facts, start = 0) {
     this.model = model;
@@ -23,7 +24,7 @@ export class Item {
     this.changed = new Map();
     /** @type {import("./types.d.ts").Search | null} of a beam search that was made here */
     this.search = null;
-    /** @type {Map<string, Promise<any>>} the metrics of heads, by kind; see questions/head_metrics.js */
+    /** @type {Map<string, Promise<import("./questions/head_metrics.js").Metrics>>} the metrics of heads, by kind; see questions/head_metrics.js */
     this.metrics = new Map();
   }
 
@@ -38,7 +39,7 @@ export class Item {
 
 // ---- a batch: each text by itself, with padding behind it ----
 
-/** @type {(model: Model, texts: string[], outputs: string[], interventions: any[]) => Item[]} */
+/** @type {(model: Model, texts: string[], outputs: string[], interventions: Intervention[]) => Item[]} */
 export const rowsOf = (model, texts, outputs, interventions) => {
   const { tokenizer, network } = model;
   const isTranslator = model.config.family === "encoder-decoder";
@@ -60,6 +61,10 @@ export const rowsOf = (model, texts, outputs, interventions) => {
     const text = new Text(network, { ...padding, nText, interventions });
     text.read(padded(ids, most("ids")));
     const labels = isTranslator ? text.source.map((id) => tokenizer.label(id)) : [];
-    return new Item(model, text, { stack: own, source_labels: labels, n_text: nText });
+    return new Item(
+      model,
+      text,
+      /** @type {ItemFacts} */ ({ stack: own, source_labels: labels, n_text: nText }),
+    );
   });
 };

@@ -2,7 +2,7 @@
 
 import { say } from "../web/messages.js";
 
-/** @import { Tensor, Linear } from "./types.d.ts" */
+/** @import { KernelExports, Tensor, Linear } from "./types.d.ts" */
 
 const PAGE = 2 ** 16;
 
@@ -17,10 +17,10 @@ export class Kernel {
     const { instance } = await WebAssembly.instantiate(bytes, {}).catch(() => {
       throw new Error(say("This browser lacks WebAssembly with SIMD, or the page may not use it."));
     });
-    return new Kernel(instance.exports);
+    return new Kernel(/** @type {KernelExports} */ (instance.exports));
   }
 
-  /** @param {any} exports */
+  /** @param {KernelExports} exports */
   constructor({ memory, multiply, widen, __heap_base: base }) {
     /** @type {WebAssembly.Memory} */
     this.memory = memory;

@@ -20,6 +20,7 @@ import { Text } from "./text.js";
 import { Tokenizer } from "./tokenizer.js";
 import { Weights } from "./weights.js";
 
+/** @import { PlainValues } from "../web/types" */
 /** @import { Request, Step, Search, Filled } from "./types.d.ts" */
 /** @import { Intervention, Generation, Checkpoint, Watch } from "./types.d.ts" */
 
@@ -38,7 +39,7 @@ export class Model {
     return new Model(name, network, new Tokenizer(tokenizer, metadata.tokenizer, nIds), metadata);
   }
 
-  /** @param {string} name @param {Network} network @param {Tokenizer} tokenizer @param {Record<string, any>} metadata */
+  /** @param {string} name @param {Network} network @param {Tokenizer} tokenizer @param {PlainValues} metadata */
   constructor(name, network, tokenizer, metadata = {}) {
     this.name = name;
     this.network = network;

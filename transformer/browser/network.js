@@ -43,12 +43,12 @@ export class Network {
           : this.headSize;
     const wideHeads = nHeads * this.headSize;
     kernel.reserve(Math.max(width, wide, wideHeads));
-    /** @type {Partial<Record<StackName, Stack>>} */
-    this.stacks = {};
+    /** those that its family has */
+    this.stacks = /** @type {Record<StackName, Stack>} */ ({});
     if (config.family !== "decoder") this.stacks.encoder = this._stack("encoder");
     if (config.family !== "encoder") this.stacks.decoder = this._stack("decoder");
     /** @type {Stack} the stack that the head reads */
-    this.last = /** @type {Stack} */ (this.stacks.decoder ?? this.stacks.encoder);
+    this.last = this.stacks.decoder ?? this.stacks.encoder;
     const nOut = this.vocabularyOf(this.last.name);
     const tied = config.tie_embeddings ? this.last.tokens : weights.get("head.weight");
     this.head = { weight: tied, bias: this._bias("head"), nOut, nIn: width };
@@ -116,7 +116,8 @@ export class Network {
     /** @type {(at: number) => Float32Array} */
     const waves = (at) => sinusoidal(at, width);
     /** @type {(at: number) => Float32Array} */
-    const learned = (at) => this.kernel.numbers(/** @type {any} */ (table), at * width, width);
+    const learned = (at) =>
+      this.kernel.numbers(/** @type {import("./types.d.ts").Tensor} */ (table), at * width, width);
     return {
       name,
       tokens: weights.get(`${shared}.tokens.weight`),

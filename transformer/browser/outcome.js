@@ -37,7 +37,7 @@ export const outcome = (model, { text, interventions = [] }, written, took, toge
 };
 
 // A text's sentences, each translated alone, joined; null for one sentence.
-/** @type {(model: Model, request: any) => Promise<string | null>} */
+/** @type {(model: Model, request: import("./types.d.ts").Request) => Promise<string | null>} */
 export const oneByOne = async (model, request) => {
   const sentences = sentencesOf(model, request.text);
   if (sentences.length < 2) return null;

@@ -9,12 +9,13 @@ import { questions } from "./questions/every.js";
 import { Runs } from "./runs.js";
 import { serve } from "./worker.js";
 
-/** @typedef {import("../web/types").PlainValues} Data */
+/** @typedef {import("../web/types").PlainValues} PlainValues */
+/** @typedef {import("./item.js").Item} Item */
 /** @typedef {{ name: string, size: number, source: import("./page/fetched.js").Source }} File */
 
 const runs = new Runs();
 
-/** @type {(bytes: ArrayBuffer, of?: (text: string) => string) => any} */
+/** @type {(bytes: ArrayBuffer, of?: (text: string) => string) => PlainValues} */
 const parsed = (bytes, of = String) => {
   const text = new TextDecoder().decode(bytes);
   return JSON.parse(text, (_, value) => (typeof value === "string" ? of(value) : value));
@@ -22,7 +23,7 @@ const parsed = (bytes, of = String) => {
 
 const REPORTS = 8; // of how much has come
 // Load a model, telling `progress` how many bytes of its weights have come.
-/** @type {(data: Data, context: import("./types.d.ts").CallContext) => Promise<void>} */
+/** @type {(data: PlainValues, context: import("./types.d.ts").CallContext) => Promise<void>} */
 const load = async ({ model: name, kernel, files, facts, batch }, { progress }) => {
   const isOfWeights = (/** @type {File} */ file) => file.name.endsWith(".safetensors");
   /** @type {File[]} */
@@ -47,28 +48,39 @@ const load = async ({ model: name, kernel, files, facts, batch }, { progress }) 
   const [config, tokenizer] = ["config.json", "tokenizer.json"].map((file) =>
     parsed(contents[file]),
   );
+  const read = /** @type {Pick<import("./types.d.ts").Checkpoint, "config" | "tokenizer">} */ (
+    /** @type {unknown} */ ({ config, tokenizer })
+  );
   const model = await Model.load({
-    ...{ name, config, tokenizer, kernel: await wholeOf(kernel) },
+    ...{ ...read, name, kernel: await wholeOf(kernel) },
     files: weights.map(({ size, source }) => ({
       ...{ size, parts: counted(source), inPlanes: typeof source !== "string" },
     })),
   });
   const frames = parsed(await unzipped(contents["frames.json.gz"]), said);
-  runs.add(Object.assign(model, { frames }), facts, batch);
+  runs.add(
+    Object.assign(model, { frames: /** @type {import("./questions/types").Frames} */ (frames) }),
+    facts,
+    batch,
+  );
 };
 
 // facts: of the run or batch that is asked about, as the page has them; others: of the run that it is compared with.
-/** @type {(name: string) => (data: Data) => unknown} */
+/** @type {(name: keyof typeof questions) => (data: PlainValues) => unknown} */
 const answered =
   (name) =>
   ({ facts, others, ...data }) => {
     holdBackground();
     const other = data.other && others ? runs.itemOf({ run: data.other }, others) : null;
-    const compared = /** @type {import("./item.js").Item} */ (other); // for questions about two runs
-    return questions[name](runs.itemOf(data, facts), data, runs.rowsOf(data), compared);
+    const compared = /** @type {Item} */ (other); // for questions about two runs
+    const answer = /** @type {(...asked: [Item, object, Item[], Item]) => unknown} */ (
+      questions[name]
+    );
+    return answer(runs.itemOf(data, facts), data, runs.rowsOf(data), compared);
   };
+const names = /** @type {(keyof typeof questions)[]} */ (Object.keys(questions));
 serve({
-  ...Object.fromEntries(Object.keys(questions).map((name) => [name, answered(name)])),
+  ...Object.fromEntries(names.map((name) => [name, answered(name)])),
   load,
   runs: (data, { progress, signal }) => runs.write(data, progress, signal),
   batches: (data, { progress }) => runs.readBatch(data, progress),

@@ -4,24 +4,23 @@
 import { headNumbers } from "../web/head_numbers.js";
 import { partsOf } from "./attention.js";
 
-/** @import { SiteName, StackName, Kind } from "./types.d.ts" */
-/** @typedef {import("./item.js").Data} Data */
-/** @import { StoredArray } from "../web/types" */
-/** @typedef {Data & { stack: StackName, kind: Kind, shape: number[], masks: StoredArray[], layers: Record<string, StoredArray>[] }} RecordedKind */
+/** @import { NumbersOfRun, RecordedInputs, RecordedKind, SiteName, StackName } from "./types.d.ts" */
+/** @import { Item } from "./item.js" */
+/** @import { Run, StoredArray } from "../web/types" */
 
-class RecordedText {
+export class RecordedText {
   /**
-   * @param {Data} facts of the run
+   * @param {Run} facts
    * @param {RecordedKind[]} kinds the numbers of each kind of attention
-   * @param {Data} inputs what enters each stack, where positions are added
+   * @param {NumbersOfRun["inputs"]} inputs what enters each stack, where positions are added
    */
   constructor(facts, kinds, inputs) {
     const { ids, trace_start: start, interventions } = facts;
     this.facts = facts;
     this.kinds = kinds;
     this.inputs = inputs;
-    this.interventions = interventions.map((/** @type {Data} */ change) => change.is);
-    const places = (/** @type {number[]} */ all) => all.map((_, at) => at);
+    this.interventions = interventions.map((change) => change.is);
+    const places = (/** @type {ArrayLike<unknown>} */ all) => Array.from(all, (_, at) => at);
     this.ids = places(ids.slice(start)); // tokens are named by their places
     this.source = places(facts.source_labels);
   }
@@ -113,33 +112,31 @@ class RecordedText {
 
 /**
  * The run as an `Item`, for the questions about attention, the numbers of heads, masks and positions.
- * @param {Data} text a run's facts and numbers
+ * @param {NumbersOfRun} text a run's facts and numbers
  * @param {Record<string, object>} frames figures without numbers
- * @returns {any}
+ * @returns {Item}
  */
 export const recordedItem = (text, frames) => {
   const { run: facts, kinds, lengths, inputs, normalised } = text;
   const { n_heads: nHeads, stack: own, labels, source_labels: source, trace_start } = facts;
-  const layers = kinds.flatMap((/** @type {RecordedKind} */ kind) => kind.layers);
-  const read = layers.find((/** @type {Record<string, StoredArray>} */ layer) => layer.queries);
+  const layers = kinds.flatMap((kind) => kind.layers);
+  const read = layers.find((layer) => layer.queries);
   const headSize = read ? read.queries.shape[2] : 1;
   const [{ n_layers: nLayers }] = kinds;
   const traced = labels.slice(trace_start).slice(0, lengths[own]);
   const config = { n_heads: nHeads, n_layers: nLayers, score_cap: null, score_divisor: "d_head" };
-  const windows = facts.windows.map((/** @type {number | null} */ window) => ({
+  const windows = facts.windows.map((window) => ({
     window: window ?? Infinity,
   }));
   const stacks = Object.fromEntries(
-    facts.stacks.map((/** @type {string} */ stack) => [
-      stack,
-      { layers: windows, ...addedTo(inputs[stack]) },
-    ]),
+    facts.stacks.map((stack) => [stack, { layers: windows, ...addedTo(inputs[stack]) }]),
   );
-  const embedded = (/** @type {Data} */ stack, /** @type {number} */ at) => stack.tokens(at);
+  const embedded = (/** @type {ReturnType<typeof addedTo>} */ stack, /** @type {number} */ at) =>
+    stack.tokens?.(at);
   const network = { config, headSize, scoreSize: headSize, stacks, embedded };
   const recorded = new RecordedText(facts, kinds, inputs);
   recorded.ids.length = traced.length;
-  return {
+  const item = {
     model: { network, frames, config: { norm_embeddings: normalised } },
     text: recorded,
     facts: { ...facts, kinds, n_text: lengths },
@@ -147,13 +144,15 @@ export const recordedItem = (text, frames) => {
     metrics: new Map(),
     labelsOf: (/** @type {string} */ stack) => (stack === own ? traced : source),
   };
+  return /** @type {Item} */ (/** @type {unknown} */ (item)); // as far as these questions read it
 };
 
+/** @typedef {(at: number) => Float32Array} RowAt */
 // The vectors of positions and of the read tokens, as a stack of the network has them.
-/** @type {(added: Data | undefined) => Data} */
+/** @type {(added: RecordedInputs | undefined) => { maxLen?: number, positions?: RowAt, tokens?: RowAt }} */
 const addedTo = (added) => {
   if (!added) return {};
-  /** @type {(stored: StoredArray) => (at: number) => Float32Array} */
+  /** @type {(stored: StoredArray) => RowAt} */
   const rowsOf = ({ array, shape: [, width] }) => {
     const numbers = /** @type {Float32Array} */ (array);
     return (at) => numbers.subarray(at * width, (at + 1) * width);

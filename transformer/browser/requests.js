@@ -24,7 +24,7 @@ const READ = {
   beam: ["max_new_tokens", "beams", "length_penalty"],
 };
 
-/** @type {(name: string, got: any) => number} */
+/** @type {(name: string, got: number | null | undefined) => number} */
 const checked = (name, got) => {
   const [title, lowest, highest] = NUMBERS()[name];
   if (got === null || got === undefined || Number.isNaN(got))
@@ -52,7 +52,7 @@ const checkedText = (text) => {
 };
 
 // What the engine is asked for, and the settings that it reads, checked, as the page names them. reads: nothing is generated.
-/** @type {(data: Data, reads?: boolean) => { request: any, asked: Data }} */
+/** @type {(data: Data, reads?: boolean) => { request: import("./types.d.ts").Request, asked: Data }} */
 export const requestOf = (
   { text, interventions = [], forced_tokens: forced = [], ...data },
   reads,

@@ -10,12 +10,10 @@ import { LIMITS, methodWords, requestOf } from "./requests.js";
 import { softmax } from "./sampling.js";
 import { Text } from "./text.js";
 
-/**
- * @typedef {import("./item.js").Model} Model
- * @typedef {import("./types.d.ts").Step} Step
- * @typedef {import("./types.d.ts").Generation} Generation
- * @typedef {Record<string, any>} Data
- */
+/** @import { Model } from "./item.js" */
+/** @import { EditMask, Generation, Intervention, ItemFacts, PressLine, Step } from "./types.d.ts" */
+/** @import { BatchFacts, PlainValues } from "../web/types" */
+/** @typedef {{ model: Model, facts: ItemFacts, batch: BatchFacts }} Loaded a model, with the facts of its stored examples */
 
 const KEPT = 8; // runs and batches, those last asked about
 const N_LIKELIEST = 10;
@@ -29,15 +27,18 @@ const drawnId = () =>
   ).join("");
 
 // The masks that a batch's networks are read without, where it is bare.
-/** @type {(kinds: Data[]) => any[]} */
+/** @type {(kinds: { stack: string, kind: string }[]) => EditMask[]} */
 const withoutPadding = (kinds) =>
-  kinds.map(({ stack, kind }) => ({ type: "mask", stack, kind, without: ["padding"] }));
+  kinds.map(
+    ({ stack, kind }) =>
+      /** @type {EditMask} */ ({ type: "mask", stack, kind, without: ["padding"] }),
+  );
 
 export class Runs {
   constructor() {
     /** @type {Map<string, Item | Item[]>} runs, and the rows of batches */
     this.kept = new Map();
-    /** @type {Map<string, { model: Model, facts: Data, batch: Data }>} loaded, with their stored examples */
+    /** @type {Map<string, Loaded>} */
     this.models = new Map();
     /** @type {{ key: string, text: Text } | null} the text that is being typed, as far as it is read */
     this.typing = null;
@@ -52,9 +53,9 @@ export class Runs {
 
   // The run, or the row of a batch, that a question is about, read from its facts where it is not kept; of a question
   // about a model: its stored run.
-  /** @param {Data} data @param {Data} [facts] @returns {Item} */
+  /** @param {PlainValues} data @param {ItemFacts | BatchFacts} [facts] @returns {Item} */
   itemOf({ run, batch, model, row = 0 }, facts = this.models.get(model)?.facts) {
-    const id = run ?? batch ?? facts?.run;
+    const id = run ?? batch ?? (facts && "run" in facts ? facts.run : undefined);
     const item = this.kept.get(id) ?? (facts && this._read(facts));
     if (!item)
       throw new Error(
@@ -65,23 +66,28 @@ export class Runs {
   }
 
   // The rows of a batch that a question is about.
-  /** @param {Data} data @returns {Item[]} */
+  /** @param {PlainValues} data @returns {Item[]} */
   rowsOf({ batch, run }) {
     const item = this.kept.get(batch ?? run);
     return Array.isArray(item) ? item : [];
   }
 
   // Take a model, with the facts of its stored run and batch.
-  /** @param {Model} model @param {Data} facts @param {Data} batch */
+  /** @param {Model} model @param {ItemFacts} facts @param {BatchFacts} batch */
   add(model, facts, batch) {
     this.models.set(model.name, { model, facts, batch });
   }
 
+  /** @param {string} name of a model that was added */
+  _loaded(name) {
+    return /** @type {Loaded} */ (this.models.get(name));
+  }
+
   // A run or batch that was made elsewhere; null where its text would be other tokens here.
-  /** @param {Data} facts @returns {Item | Item[] | null} */
+  /** @param {ItemFacts | BatchFacts} facts @returns {Item | Item[] | null} */
   _read(facts) {
-    const { model } = /** @type {any} */ (this.models.get(facts.model));
-    if (facts.texts) {
+    const { model } = this._loaded(facts.model);
+    if ("texts" in facts) {
       const changes = facts.padding_hidden ? [] : withoutPadding(facts.kinds);
       return rowsOf(model, facts.texts, facts.outputs, changes);
     }
@@ -90,7 +96,7 @@ export class Runs {
     const isSame = (/** @type {number[]} */ all, /** @type {string[]} */ named) =>
       all.length === named.length && all.every((id, at) => model.tokenizer.label(id) === named[at]);
     if (!isSame(ids, labels) || !isSame(source ?? [], sources)) return null;
-    const changes = facts.interventions.map((/** @type {Data} */ one) => one.is);
+    const changes = facts.interventions.map((change) => change.is);
     const decoded = [...ids.slice(0, nPrompt), ...facts.forced_tokens];
     const interventions = model.resolved(changes, decoded);
     const text = new Text(model.network, { source, interventions });
@@ -98,7 +104,7 @@ export class Runs {
     return new Item(model, text, facts, start);
   }
 
-  /** @param {Model} model @param {Data} facts @returns {number[] | undefined} */
+  /** @param {Model} model @param {ItemFacts} facts @returns {number[] | undefined} */
   _sourceOf(model, { text, source_labels: labels }) {
     return labels.length ? model.prepare(text).source : undefined;
   }
@@ -106,9 +112,9 @@ export class Runs {
   // ---- a run ----
 
   // The lines of a press of the button: the text as far as it is written, then the run.
-  /** @param {Data} data @param {(line: Data) => void} tell @param {AbortSignal} signal */
+  /** @param {PlainValues} data @param {(line: PressLine) => void} tell @param {AbortSignal} signal */
   async write({ model: name, ...data }, tell, signal) {
-    const { model, facts } = /** @type {any} */ (this.models.get(name));
+    const { model, facts } = this._loaded(name);
     const reads = facts.stack === "encoder";
     const { request, asked } = requestOf(data, reads);
     const began = performance.now();
@@ -139,7 +145,7 @@ export class Runs {
     tell({ tokens: made, status, running: false });
   }
 
-  /** @type {(model: Model, ids: number[], prompt: { source: number[], nPrompt: number }, probabilities: number[]) => Data} */
+  /** @type {(model: Model, ids: number[], prompt: { source: number[], nPrompt: number }, probabilities: number[]) => Pick<ItemFacts, "stack" | "labels" | "source_labels" | "special" | "source_special" | "n_prompt" | "probabilities">} */
   _written({ tokenizer, network }, ids, { source, nPrompt }, probabilities) {
     const special = (/** @type {number[]} */ all) =>
       all.flatMap((id, at) => (tokenizer.special.has(id) ? [at] : []));
@@ -151,7 +157,7 @@ export class Runs {
     };
   }
 
-  /** @param {Model} model @param {Data} example @param {Data} asked @param {Generation} written @returns {Data} */
+  /** @param {Model} model @param {ItemFacts} example @param {PlainValues} asked @param {Generation} written @returns {ItemFacts} */
   _factsOf(
     model,
     example,
@@ -177,9 +183,9 @@ export class Runs {
       last_read: this._lastRead(model, ids, start),
       how: stopped === "read" ? say("only read") : methodWords(settings),
       seed: settings.method === "sample" && settings.temperature ? settings.seed : null,
-      interventions: interventions.map((/** @type {any} */ one) => ({
-        is: one,
-        says: wordsOf(one),
+      interventions: interventions.map((/** @type {Intervention} */ change) => ({
+        is: change,
+        says: wordsOf(change),
       })),
       hypotheses: (search?.hypotheses ?? []).map(({ ids: tokens, ...one }) => ({
         ...{ text: tokenizer.decode(tokens), n_tokens: tokens.length, ...one },
@@ -203,10 +209,10 @@ export class Runs {
   // ---- a text that is being typed ----
 
   // What follows it, as of a journey; null for no text. Only what is new is read.
-  /** @param {Data} data @returns {Data | null} */
+  /** @param {PlainValues} data @returns {import("../views/journey/types").TypedAnswer | null} */
   typed({ model: name, text: given, interventions: changes = [] }) {
     if (!given.trim()) return null;
-    const { model } = /** @type {any} */ (this.models.get(name));
+    const { model } = this._loaded(name);
     const { network } = model;
     const { source, ids: all } = model.prepare(given);
     const ids = all.slice(-network.last.maxLen);
@@ -216,24 +222,22 @@ export class Runs {
       this.typing = { key, text: new Text(network, { source, interventions }) };
     }
     const { text } = this.typing;
-    const differs = ids.findIndex(
-      (/** @type {number} */ id, /** @type {number} */ at) => id !== text.ids[at],
-    );
+    const differs = ids.findIndex((id, at) => id !== text.ids[at]);
     const same = differs < 0 ? ids.length : differs;
     text.keep(same);
     if (same < ids.length) text.read(ids.slice(same));
     const place = this._lastRead(model, ids, 0);
     const logits = text.logitsAt(place);
     const written = this._written(model, ids, { source, nPrompt: ids.length }, []);
-    const likeliest = likeliestOf(/** @type {any} */ ({ model }), logits, N_LIKELIEST);
+    const likeliest = likeliestOf({ model }, logits, N_LIKELIEST);
     return { ...written, position: place, logits, never: network.never, likeliest, next: null };
   }
 
   // ---- a batch ----
 
-  /** @param {Data} data @param {(line: Data) => void} tell */
+  /** @param {PlainValues} data @param {(line: PressLine) => void} tell */
   async readBatch({ model: name, lines, bare }, tell) {
-    const { model, batch } = /** @type {any} */ (this.models.get(name));
+    const { model, batch } = this._loaded(name);
     const texts = lines
       .split("\n")
       .map((/** @type {string} */ one) => one.trim())

@@ -1,7 +1,15 @@
 // What the engine takes and gives. Letters as in docs: T tokens, C = d_model, H heads, D = d_head,
 // G heads of keys, L layers, V vocabulary. All arrays are row by row.
 
-import type { PlainValues } from "../web/types";
+export type { PressLine } from "../server/static/types";
+import type { ExamplePage, LessonEntry } from "../server/static/types";
+import type { Answers, PlainValues, Question as Asked, Run, RunFacts, StoredArray } from "../web/types";
+
+// What kernel.c exports; __heap_base: where its own memory ends.
+export interface KernelExports extends WebAssembly.Exports {
+  memory: WebAssembly.Memory; multiply: (...values: number[]) => void; widen: (...values: number[]) => void;
+  __heap_base: WebAssembly.Global;
+}
 
 // A tensor in a kernel's memory. type: 0 float32, 1 float16, 2 bfloat16.
 export interface Tensor { address: number; type: number; shape: number[] }
@@ -146,20 +154,35 @@ export interface Checkpoint {
   kernel: BufferSource;
 }
 
-// Questions by name, each answered of a run or of a row of a batch. rows: all of the batch; other: of the run that it is
-// compared with.
-export type QuestionsByName = Record<
-  string,
-  (item: import("./item.js").Item, data: PlainValues, rows: import("./item.js").Item[], other: import("./item.js").Item) => unknown
->;
+// What is known of a text that was read: of a run what the page has of it; of a row of a batch its last stack, the labels of
+// its source, and n_text, how many tokens of each stack are text and not padding.
+export type ItemFacts = Omit<RunFacts, "stack" | "stacks" | "kinds" | "interventions"> & {
+  stack: StackName; stacks: StackName[]; kinds: { stack: StackName; kind: Kind; n_layers: number }[];
+  n_text: Record<string, number>; interventions: { is: Intervention; says: string }[];
+};
+
+// ---- a run that Python has read, as views/export/html.py stores it; see recorded.js ----
+
+// inputs: of each stack to which positions are added.
+export interface NumbersOfRun {
+  run: Run; lengths: Record<string, number>; inputs: Record<string, RecordedInputs>; normalised: boolean;
+  kinds: RecordedKind[];
+}
+// One kind of attention: its masks and what is stored of its heads, by layer. shape: of a mask.
+export interface RecordedKind {
+  stack: string; kind: string; n_layers: number; shape: number[]; masks: StoredArray[];
+  layers: Record<string, StoredArray>[];
+}
+// Vectors of positions and of the read tokens. difference: the largest of their sums and what the network read.
+export interface RecordedInputs { matrix: StoredArray; token: StoredArray; difference: number }
 
 // ---- calls of the engine in a worker ----
 
 // progress sends the caller something before the result; signal: the caller does not need more.
-export interface CallContext { progress: (value: any) => void; signal: AbortSignal }
-export type Handlers = Record<string, (data: any, context: CallContext) => any>;
+export interface CallContext { progress: (value: unknown) => void; signal: AbortSignal }
+export type Handlers = Record<string, (data: PlainValues, context: CallContext) => unknown>;
 export interface Caller {
-  call(name: string, data: unknown, options?: Partial<CallContext>): Promise<any>;
+  call(name: string, data: unknown, options?: Partial<CallContext>): Promise<unknown>;
   end(): void;
 }
 export type CallMessage =
@@ -200,6 +223,28 @@ export interface TokenizerContent {
   normalizer: { type: string } | null;
   pre_tokenizer: { type: string; [option: string]: unknown } | null;
   post_processor: { type: string; special_tokens?: PlainValues } | null;
+}
+
+// ---- a page without a server: what server/page/static_page.py writes ----
+
+// source: of a file that is no script; keep: the page opens again without a network.
+export interface PageFiles {
+  address(name: string): string; source(name: string): import("./page/fetched.js").Source; text: string;
+  keep(names: string[]): Promise<void>;
+}
+// spoken: what is said in the page's language, spokenHere. Of a folder, texts: its first files, on their way; later: a script's address.
+export interface WrittenPage {
+  site: PageFiles; spokenHere: string; texts: Promise<Response>[]; later: string;
+  spoken: {
+    words: import("../web/messages.js").Known; cards: Record<string, string>; lessons: LessonEntry[];
+    decks: Record<string, Answers["lesson"]>; glossary: unknown;
+  };
+}
+// The JSON of PageFiles.text. answers: about the run that the page opens with.
+export interface SiteContent {
+  models: Record<string, { files: Record<string, number>; page: ExamplePage; breaks?: string[] }>;
+  offered: string[]; batches: string[]; answers: [string, Asked, unknown][];
+  layout: import("./page/layout.js").Described[];
 }
 
 // ---- beside a server ----

@@ -2,6 +2,7 @@
 
 import { known, speak } from "../web/messages.js";
 
+/** @import { PlainValues } from "../web/types" */
 /** @import { Handlers, Caller, CallMessage, ReplyMessage, WorkerPort } from "./types.d.ts" */
 
 /**
@@ -24,7 +25,10 @@ const compact = (value) => {
  * @param {Handlers} handlers by name
  * @param {WorkerPort} [scope] the worker's own
  */
-export const serve = (handlers, scope = /** @type {any} */ (globalThis)) => {
+export const serve = (
+  handlers,
+  scope = /** @type {WorkerPort} */ (/** @type {unknown} */ (globalThis)),
+) => {
   /** @type {Map<number, AbortController>} */
   const running = new Map();
   const reply = (/** @type {ReplyMessage} */ message) =>
@@ -37,7 +41,10 @@ export const serve = (handlers, scope = /** @type {any} */ (globalThis)) => {
     running.set(id, stop);
     try {
       const progress = (/** @type {unknown} */ value) => reply({ type: "progress", id, value });
-      const value = await handlers[name](data, { progress, signal: stop.signal });
+      const value = await handlers[name](/** @type {PlainValues} */ (data), {
+        progress,
+        signal: stop.signal,
+      });
       reply({ type: "result", id, value });
     } catch (error) {
       const isFault = error.constructor !== Error; // a plain Error is a sentence

@@ -172,7 +172,7 @@ const send = async (name, data, aborts) => {
     : answer.json();
 };
 
-/** @typedef {Record<string, (data: any, signal?: AbortSignal) => any>} AnswersByName functions that answer, by endpoint */
+/** @typedef {Record<string, (data: Question, signal?: AbortSignal) => unknown>} AnswersByName functions that answer, by endpoint */
 /** @type {AnswersByName | null} */
 let own = null;
 /** @type {((name: string, data: Question) => boolean) | null} */
@@ -194,7 +194,7 @@ const reply = async (name, data, aborts) => {
   const here = answeredHere(name, data);
   if (!here) return fromServer(name, data, aborts);
   try {
-    return await here(data);
+    return /** @type {PlainValues} */ (await here(data));
   } catch (error) {
     if (!hasServer()) throw error;
     return fromServer(name, data).catch((refused) => {
@@ -249,13 +249,13 @@ export const ask =
 
 // ---- the answers about the shown run, each requested once ----
 
-/** @type {Map<string, Signal<any>>} */
+/** @type {Map<string, Signal<unknown>>} */
 const kept = new Map();
 on("run", ({ run }) => {
   for (const key of kept.keys()) if (!key.startsWith(`${run} `)) kept.delete(key);
 });
 
-/** @type {(name: string, data: { run: string }) => Signal<any>} */
+/** @type {(name: string, data: { run: string }) => Signal<unknown>} */
 const keptSignal = (name, data) => {
   const key = `${data.run} ${name} ${JSON.stringify(data)}`;
   const answer = kept.get(key) ?? signal(undefined);
@@ -273,13 +273,14 @@ const CELLS_KEPT = 8_000_000; // of all heads' numbers: 9 bytes each
 const forgetHeads = (latest) => {
   let cells = 0;
   for (const [key, answer] of [...kept].reverse()) {
-    const { length = 0 } = answer.peek()?.weights ?? {};
+    const { weights } = /** @type {{ weights?: ArrayLike<number> }} */ (answer.peek() ?? {});
+    const { length = 0 } = weights ?? {};
     cells += length;
     if (length && answer !== latest && cells > CELLS_KEPT) kept.delete(key);
   }
 };
 // `ask`, once for a run; read: converts the answer.
-/** @type {(name: string, data: { run: string }, read?: (answer: any) => unknown) => Promise<unknown>} */
+/** @type {(name: string, data: { run: string }, read?: (answer: PlainValues) => unknown) => Promise<unknown>} */
 const requestedOnce = async (name, data, read = (answer) => answer) => {
   const answer = keptSignal(name, data);
   if (answer.peek() === undefined) {

@@ -165,7 +165,7 @@ const lastOf = (box) => {
 
 // Props for a Figure whose cells the keyboard moves over; keys, a click and light(cell) highlight a cell,
 // null none.
-/** @type {(cells: Pick<Walk, "start" | "move"> & { pin: (cell: any, box: import("./types").Drawn) => void, name: string, keys: string }) => { cells: Pick<import("./types").FigureProps, "box" | "on" | "over">, light: (cell: import("./types").LitCell | null) => void }} */
+/** @type {(cells: Pick<Walk, "start" | "move"> & { pin: (cell: import("./types").Cell, box: import("./types").Drawn) => void, name: string, keys: string }) => { cells: Pick<import("./types").FigureProps, "box" | "on" | "over">, light: (cell: import("./types").LitCell | null) => void }} */
 export const useCells = ({ start, move, pin, name, keys }) => {
   const [lit, light] = useState(/** @type {import("./types").LitCell | null} */ (null));
   /** @type {Walk["move"]} */
@@ -173,10 +173,10 @@ export const useCells = ({ start, move, pin, name, keys }) => {
     light(cell);
     move(cell, box);
   };
-  /** @type {(cell: import("./types").LitCell, box: import("./types").Drawn) => void} */
+  /** @type {Walk["pin"]} */
   const choose = (cell, box) => {
     light(cell);
-    pin(cell, box);
+    pin(/** @type {import("./types").Cell} */ (cell), box); // rows alone are not walked over
   };
   const leave = () => light(null);
   const cells = {

@@ -5,7 +5,7 @@ import { say, sayList } from "./messages.js";
 import { siteName, sitesOf } from "./sites.js";
 
 const source = globalThis.document?.getElementById("view-schema");
-/** @import { Declared, DeclaredField, DeclaredPicture, DeclaredView, PlainValues } from "./types" */
+/** @import { Declared, DeclaredField, DeclaredPicture, DeclaredView, FieldValue, PlainValues } from "./types" */
 /** @type {Declared} */
 export const declared = {
   ...{ request: {}, page: {}, dark: {}, controls: {} },
@@ -33,9 +33,11 @@ export const everyField = Object.assign(
 // ---- values of a link as texts, and back; an Error with a sentence if invalid ----
 
 // A list of objects, such as the changes to a network, is JSON.
-/** @type {(value: any) => string} */
+/** @type {(value: unknown) => string} */
 export const textOf = (value) =>
-  typeof value?.[0] === "object" ? JSON.stringify(value) : String(value ?? "");
+  Array.isArray(value) && typeof value[0] === "object"
+    ? JSON.stringify(value)
+    : String(value ?? "");
 // A table of plain values, as of a lesson's step, as the texts of a link.
 /** @type {(table: PlainValues) => Record<string, string>} */
 export const textsOf = (table) =>
@@ -47,7 +49,7 @@ const numberIn = (text) => {
   if (!Number.isFinite(number)) throw new Error(text);
   return number;
 };
-/** @type {Record<string, (text: string) => any>} */
+/** @type {Record<string, (text: string) => FieldValue>} */
 const READERS = {
   text: String,
   choice: String,
@@ -58,7 +60,7 @@ const READERS = {
   list: (text) => [...JSON.parse(text)],
 };
 // declared: its type, undefined for a name that no link has.
-/** @type {(name: string, declared: { type: string | undefined, optional?: boolean }, text: string) => any} */
+/** @type {(name: string, declared: { type: string | undefined, optional?: boolean }, text: string) => FieldValue} */
 export const valueOf = (name, { type = "", optional }, text) => {
   if (text === "" && optional) return null;
   try {

@@ -113,7 +113,7 @@ export const Section = ({ name, title, finding, children }) => {
 // Mount a component in the template of `component` of server/page/components.py. props: Gradio's. submit(value)
 // sends a value to Gradio by its event "input". A folded view is in a section;
 // finding(): the text of its heading, if it has one; false: it is not shown.
-/** @type {(Component: FunctionComponent<any>, finding?: () => ComponentChild) => (mounted: Mounted) => void} */
+/** @type {<Props>(Component: FunctionComponent<Props>, finding?: () => ComponentChild) => (mounted: Mounted) => void} */
 export const mounted =
   (Component, finding) =>
   ({ element, props, trigger }) => {
@@ -226,7 +226,8 @@ export const useDocument = (names, listener, first = false) => {
   const latest = useRef(listener);
   latest.current = listener;
   useLayoutEffect(() => {
-    const hear = (/** @type {any} */ event) => latest.current(event);
+    const hear = (/** @type {Event} */ event) =>
+      latest.current(/** @type {Parameters<typeof listener>[0]} */ (event));
     for (const name of names) document.addEventListener(name, hear, first);
     return () => names.forEach((name) => document.removeEventListener(name, hear, first));
   }, []);
@@ -239,7 +240,7 @@ const NO_ANSWER = { answer: null, asked: null, key: "null", isRefused: false };
 // that is loading: what is said of it under a name goes by this one. question: the endpoint's name, or a function that returns the answer.
 // data: null requests nothing. It is requested only while the part is visible, and a refusal is shown in the
 // page's status until something else is asked; it is requested again after the part was out of sight. take(answer, data): called in the same draw, with null after a refusal.
-/** @type {(part: Part, question: keyof Answers | ((data: any) => Promise<unknown>), data: unknown, take?: (answer: any, data: any) => void) => AnswerState<any, any>} */
+/** @type {(part: Part, question: keyof Answers | ((data: unknown) => Promise<unknown>), data: unknown, take?: (answer: unknown, data: unknown) => void) => AnswerState<unknown, unknown>} */
 const usedAnswer = (part, question, data, take = () => {}) => {
   const [latest, setLatest] = useState(NO_ANSWER);
   const me = useRef(0);

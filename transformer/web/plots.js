@@ -8,7 +8,7 @@ import { useLayoutEffect, useRef, useState } from "./preact.js";
 import { page, showProblem } from "./store.js";
 
 /** @import { Part } from "./part.js" */
-/** @import { DrawOptions, Drawn, Figure, PlotlyListeners, PlotlyObject } from "./types" */
+/** @import { DrawOptions, Drawn, Figure, PlotlyListeners, PlotlyObject, Pointed } from "./types" */
 
 // ---- Plotly, from this server, or in a saved page from its data ----
 
@@ -68,20 +68,21 @@ const LINE = 1.25; // a line's height in it
 const LEAST_PX = 16; // else the cells' texts are left out
 const MIN_LETTERS = 4; // that identify a token
 
-/** @type {(value: any, name?: string) => any} */
+/** @type {(value: unknown, name?: string) => unknown} */
 const enlarged = (value, name = "") => {
   if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
   if (Array.isArray(value)) return value.map((each) => enlarged(each));
   const all = Object.entries(value).map(([key, each]) => [key, enlarged(each, key)]);
-  const size = /font$/.test(name) && { size: Math.max(fontPx(), value.size ?? 0) };
+  const size = /font$/.test(name) && {
+    size: Math.max(fontPx(), "size" in value ? Number(value.size ?? 0) : 0),
+  };
   return { ...Object.fromEntries(all), ...size };
 };
 // Enlarge all type of a figure whose size is not known yet. Numbers of two bars are one below the other, and a
 // map's row takes a line, so horizontal bars and maps with numbers grow, too.
 /** @type {(figure: Figure) => Figure} */
 export const enlarge = (figure) => {
-  /** @type {Figure} */
-  const { data, layout } = enlarged(figure);
+  const { data, layout } = /** @type {Figure} */ (enlarged(figure));
   for (const { colorbar } of data) if (colorbar) colorbar.title = { text: "" }; // the heading says it
   const upright = Object.keys(layout).filter((name) => /^yaxis\d*$/.test(name));
   if (upright.length > 1) for (const name of upright) delete layout[name].title; // nor have they room: the legend
@@ -179,18 +180,20 @@ const isSame = (a, b) => a.every((each, place) => each === b?.[place]);
  * when its tab is hidden. wanted: null for none. draw(isWanted) resolves to a function whose result is
  * returned if it is still wanted; null before. on: {event: listener}, Plotly's events, each with the drawn
  * box.
- * @type {<Result>(plot: { part: Part, box: { current: Drawn }, wanted: unknown[] | null, draw: (isWanted: () => boolean) => Promise<() => Result>, on: PlotlyListeners }) => Result | null}
+ * @template Result
+ * @param {{ part: Part, box: { current: Drawn }, wanted: unknown[] | null, draw: (isWanted: () => boolean) => Promise<() => Result>, on: PlotlyListeners }} plot
+ * @returns {Result | null}
  */
 export const usePlot = ({ part, box, wanted, draw, on }) => {
   const latest = useRef(on);
   latest.current = on;
   const begun = useRef(/** @type {unknown[] | null} */ (null));
-  const [result, setResult] = useState(/** @type {any} */ (null));
+  const [result, setResult] = useState(/** @type {Result | null} */ (null));
   const listen = () => {
     if (listening.has(box.current)) return;
     listening.add(box.current);
     for (const name of Object.keys(on))
-      box.current.on(name, (/** @type {unknown} */ event) =>
+      box.current.on(name, (/** @type {Pointed} */ event) =>
         latest.current[name](event, box.current),
       );
   };

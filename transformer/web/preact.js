@@ -68,11 +68,11 @@ const { unmount } = options;
 const { insertBefore } = globalThis.Node?.prototype ?? {};
 const watch = () => {
   observer.observe(document, { childList: true, subtree: true });
-  options.unmount = (/** @type {any} */ vnode) => {
+  options.unmount = (/** @type {{ type: unknown, __e: Text }} */ vnode) => {
     if (vnode.type === null) restore(vnode.__e);
     unmount?.(vnode);
   };
-  /** @type {any} */ (Node.prototype).insertBefore = function (
+  /** @type {{ insertBefore: unknown }} */ (Node.prototype).insertBefore = function (
     /** @type {Node} */ node,
     /** @type {Node | null} */ before,
   ) {

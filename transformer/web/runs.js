@@ -28,7 +28,7 @@ export const alter = (changed, forced_tokens = [], text = undefined) =>
 export const generates = () => page.run?.stack === "decoder";
 // An experiment and what its heading says, if anything, for `mounted`: neither is shown of a network that
 // only reads.
-/** @type {(Component: FunctionComponent<any>, finding?: () => ComponentChild) => [FunctionComponent, () => ComponentChild]} */
+/** @type {<Props>(Component: FunctionComponent<Props>, finding?: () => ComponentChild) => [FunctionComponent<Props>, () => ComponentChild]} */
 export const experiment = (Component, finding = () => null) => [
   (props) => generates() && html`<${Component} ...${props} />`,
   () => generates() && (finding() || null),

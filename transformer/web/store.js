@@ -87,19 +87,18 @@ export const controls = reactive({ ...declared.controls });
 // Whether the shown run's network has a head that predicts tokens.
 export const predicts = () => page.run !== null && (page.run.head ?? "tokens") === "tokens";
 
-/** @type {Map<string, Set<(detail: any) => void>>} the detail is of PageEvents */
-const listeners = new Map();
+/** @type {{ [Name in keyof PageEvents]: Set<(detail: PageEvents[Name]) => void> }} */
+const listeners = { run: new Set(), query: new Set(), painted: new Set(), escape: new Set() };
 
 // Events: "run" and "query", for what must happen before anything is drawn; "painted", of a part for the first
 // time, with its element; and "escape".
 /** @type {<Name extends keyof PageEvents>(name: Name, listener: (detail: PageEvents[Name]) => void) => void} */
 export const on = (name, listener) => {
-  if (!listeners.has(name)) listeners.set(name, new Set());
-  listeners.get(name)?.add(listener);
+  listeners[name].add(listener);
 };
-/** @type {<Name extends keyof PageEvents>(name: Name, detail?: PageEvents[Name]) => void} */
-export const emit = (name, detail) => {
-  for (const listener of listeners.get(name) ?? []) listener(detail);
+/** @type {<Name extends keyof PageEvents>(name: Name, ...detail: PageEvents[Name] extends undefined ? [] : [PageEvents[Name]]) => void} */
+export const emit = (name, ...[detail]) => {
+  for (const listener of listeners[name]) listener(/** @type {PageEvents[typeof name]} */ (detail));
 };
 
 // The requests that reproduce the newest runs and batches, by id, for a server that no longer keeps them. See
@@ -130,7 +129,7 @@ export const setRun = (facts) => {
   together(() => {
     page.before = page.run && { run: page.run, query: page.query };
     page.run = run;
-    page.query = /** @type {any} */ (null);
+    page.query = /** @type {Query} */ (/** @type {unknown} */ (null));
     page.key = null;
   });
   emit("run", run);

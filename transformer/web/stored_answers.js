@@ -5,10 +5,10 @@ import { ARRAY_TYPES, decodeBytes } from "./ask.js";
 /** @import { Question } from "./types" */
 
 // A value of their JSON: the array, where it is one's description; see `numbers` of server/page/resources.py.
-/** @type {(value: any) => any} */
+/** @type {(value: unknown) => unknown} */
 export const arrayOr = (value) => {
-  if (!value?.base64 || !value.dtype) return value;
-  return new ARRAY_TYPES[value.dtype](decodeBytes(value.base64).buffer);
+  const { base64, dtype } = /** @type {{ base64?: string, dtype?: string }} */ (value ?? {});
+  return base64 && dtype ? new ARRAY_TYPES[dtype](decodeBytes(base64).buffer) : value;
 };
 
 // A question without what it leaves to its defaults, whatever their order.

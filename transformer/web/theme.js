@@ -60,20 +60,23 @@ export const paintWords = (canvas, words, width) => {
 
 /** @typedef {Record<string, string>} Table what each colour becomes, see drawing/style.py */
 
-// Recolour a figure. Only colour properties change: a token may be "#ffffff".
-/** @type {(value: any, table: Table, isColour?: boolean) => any} */
-export const recoloured = (value, table, isColour = false) => {
+/** @type {(value: unknown, table: Table, isColour?: boolean) => unknown} */
+const recolouredValue = (value, table, isColour = false) => {
   if (typeof value === "string") {
     const start = value.slice(0, value.lastIndexOf(",") + 1);
     const darkColour = () => table[value] ?? (table[start] ?? start) + value.slice(start.length);
     return isColour ? darkColour() : value;
   }
   if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
-  if (Array.isArray(value)) return value.map((one) => recoloured(one, table, isColour));
+  if (Array.isArray(value)) return value.map((one) => recolouredValue(one, table, isColour));
   return Object.fromEntries(
     Object.entries(value).map(([key, part]) => [
       key,
-      recoloured(part, table, isColour || /color/.test(key)),
+      recolouredValue(part, table, isColour || /color/.test(key)),
     ]),
   );
 };
+// Recolour a figure. Only colour properties change: a token may be "#ffffff".
+export const recoloured = /** @type {<Value>(value: Value, table: Table) => Value} */ (
+  recolouredValue
+);

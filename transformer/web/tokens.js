@@ -243,7 +243,7 @@ export const WhoReads = () => {
 
 // facts: of the run, or of its beginning while it is written; see Run in store.js. Arcs: draws them where it is a
 // text to read.
-/** @param {{ facts: import("./types").TextFacts, Arcs?: import("preact").FunctionComponent<any> | null }} props */
+/** @param {{ facts: import("./types").TextFacts, Arcs?: typeof import("./arcs.js").Arcs | null }} props */
 export const Text = ({ facts, Arcs = null }) => {
   const isStory = Arcs !== null;
   const part = usePart();

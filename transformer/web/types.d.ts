@@ -142,6 +142,8 @@ export type BatchFacts = Omit<Batch, "link">;
 
 /** Values of fields or of a request, by name, as JSON has them. */
 export type PlainValues = Record<string, any>;
+/** A value of a field, as its type in DeclaredField says. */
+export type FieldValue = string | number | boolean | number[] | object[] | null;
 /** The page as one plain object of texts. */
 export type State = Record<string, string>;
 /** A state that is being opened; see server/static/link.js. */
@@ -258,7 +260,7 @@ export interface LitCell {
 export type Drawn = HTMLElement & PlotlyObject;
 /** An object of Plotly's, or Plotly itself: its many properties have no types of their own here. */
 export type PlotlyObject = Record<string, any>;
-/** What Plotly tells of a click or of the pointer. */
+/** What Plotly tells of a click or of the pointer; nothing that is read of another event. */
 export interface Pointed {
   points: ({ x: number; y: number } & PlotlyObject)[];
 }
@@ -294,7 +296,7 @@ export interface DrawOptions {
   config?: (plotly: PlotlyObject) => object;
 }
 /** Plotly's events, each with the drawn box. */
-export type PlotlyListeners = Record<string, (event: any, box: Drawn) => void>;
+export type PlotlyListeners = Record<string, (event: Pointed, box: Drawn) => void>;
 /** See Figure of figure.js. */
 export interface FigureProps extends DrawOptions {
   part: Part;
@@ -344,7 +346,7 @@ export type KeyIn<Element = HTMLElement> = KeyboardEvent & {
   target: HTMLElement;
 };
 export type ChangeOf<Element = HTMLInputElement> = Event & { target: Element };
-export type Attributes = Record<string, any>;
+export type Attributes = Record<string, unknown>;
 
 /** A choice: its value, its words, and where it needs one a hint. */
 export type Choice<Value = string | number> = [value: Value, words: ComponentChild, hint?: string];

@@ -10,7 +10,8 @@ import { page } from "../../web/store.js";
 import { answersOf, modelOf, otherOf } from "./answers.js";
 import { Engine } from "./engine.js";
 
-/** @typedef {Record<string, any>} Data */
+/** @import { PlainValues } from "../../web/types" */
+/** @import { Change, Run } from "../../web/types" */
 
 const TRIES = 2; // to load a model
 const laterScripts = "later"; // of the import map
@@ -51,21 +52,21 @@ const load = async (model) => {
 /** @type {(model: string) => boolean} */
 const isReady = (model) => untracked(() => page.inBrowser.includes(model));
 // Whether a change to a network is one that the page makes: links may ask the server for others.
-/** @type {(change: Data, run: Data, breaks: string[]) => boolean} */
+/** @type {(change: Change, run: Pick<Run, "kinds" | "n_heads">, breaks: string[]) => boolean} */
 const isUsual = (change, { kinds, n_heads: nHeads }, breaks) => {
   const { type, stack, kind = "self", layer, heads, part } = change;
-  if (type === "break") return breaks.includes(change.what);
-  const isIndex = (/** @type {any} */ at, /** @type {number} */ end) =>
+  if (type === "break") return breaks.includes(change.what ?? "");
+  const isIndex = (/** @type {number} */ at, /** @type {number} */ end) =>
     Number.isInteger(at) && at >= 0 && at < end;
   const isThere = kinds.some(
-    (/** @type {Data} */ one) =>
-      one.stack === stack && one.kind === kind && isIndex(layer ?? 0, one.n_layers),
+    (one) => one.stack === stack && one.kind === kind && isIndex(layer ?? 0, one.n_layers),
   );
-  const isKnown = ["mask", "patch"].includes(type) || (type === "ablate" && !part && heads?.length);
+  const isKnown =
+    ["mask", "patch"].includes(type) || (type === "ablate" && !part && Boolean(heads?.length));
   const each = heads ?? [];
-  return isThere && isKnown && each.every((/** @type {any} */ head) => isIndex(head, nHeads));
+  return isThere && isKnown && each.every((head) => isIndex(head, nHeads));
 };
-/** @type {(name: string, data: Data) => boolean} */
+/** @type {(name: string, data: PlainValues) => boolean} */
 const isCovered = (name, data) => {
   if (name === "stop") return engine.isWriting;
   if (name === "examples") return isReady(data.model ?? declared.controls.model);
@@ -74,7 +75,7 @@ const isCovered = (name, data) => {
   const other = otherOf(data);
   if (!isReady(model) || (other && !isReady(other.model))) return false;
   const { page: example, breaks = [] } = engine.models[model];
-  return (data.interventions ?? []).every((/** @type {Data} */ change) =>
+  return (data.interventions ?? []).every((/** @type {Change} */ change) =>
     isUsual(change, example.run, breaks),
   );
 };

@@ -80,7 +80,7 @@ export class Engine {
           },
         ),
       );
-    const progress = (/** @type {number} */ got) => (loading.value = { got, all });
+    const progress = (/** @type {unknown} */ got) => (loading.value = { got: Number(got), all });
     progress(0);
     const { source } = this.door;
     const data = {
@@ -108,11 +108,11 @@ export class Engine {
     if (!this.loaded.has(model))
       showWaiting(say("The network is being loaded into this browser …"));
     await this.load(model);
-    /** @type {Data[]} */
+    /** @type {unknown[]} */
     const lines = [];
     let wake = () => {};
     let isOver = false;
-    const line = (/** @type {Data} */ next) => (lines.push(next), wake());
+    const line = (/** @type {unknown} */ next) => (lines.push(next), wake());
     this.ends = new AbortController();
     this.isWriting = true;
     const signalOfBoth = AbortSignal.any([this.ends.signal, ...(ends ? [ends] : [])]);

@@ -23,7 +23,9 @@ const keep = async (names) => {
 
 const address = (/** @type {string} */ name) => new URL(name, document.baseURI).href;
 const open = async () => {
-  const { texts, later } = /** @type {any} */ (globalThis); // see server/page/static_page.py
+  const { texts, later } = /** @type {typeof globalThis & import("../types.d.ts").WrittenPage} */ (
+    globalThis
+  );
   const [words, text, schema, style, ...scripts] = await Promise.all(texts.map(textOf));
   addElement("style", { textContent: style });
   addElement("script", { type: "application/json", id: "view-schema", textContent: schema });

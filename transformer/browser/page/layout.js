@@ -15,7 +15,7 @@ import { html, signal, useLayoutEffect, useRef, useState } from "../../web/preac
  * @property {{ module: string, mount: string, bundle: string }} [script] that draws it
  * @property {Described[]} children
  */
-/** @typedef {{ targets: [number, string][], inputs: number[], outputs: number[], js: (...values: any[]) => unknown, then: Event[] }} Event */
+/** @typedef {{ targets: [number, string][], inputs: number[], outputs: number[], js: (...values: unknown[]) => unknown, then: Event[] }} Event */
 
 /** @type {Map<number, { value: PlainValues }>} signals of the components' properties */
 const parts = new Map();
@@ -40,9 +40,12 @@ const fire = (id, name) => {
     if (event.targets.some(([of, on]) => of === id && on === name)) void run(event);
 };
 // Set a component's value, or the properties of an update of Gradio's.
-/** @type {(id: number, given: any) => void} */
+/** @type {(id: number, given: unknown) => void} */
 const change = (id, given) => {
-  const { __type__: type, ...update } = given?.__type__ ? given : { __type__: "", value: given };
+  const isUpdate = typeof given === "object" && given !== null && "__type__" in given;
+  const { __type__: type, ...update } = /** @type {PlainValues} */ (
+    isUpdate ? given : { __type__: "", value: given }
+  );
   const part = parts.get(id);
   if (!part || (type && !Object.keys(update).length)) return;
   const before = part.value;
@@ -192,7 +195,7 @@ const Tabs = ({ children }) => {
   </div>`;
 };
 
-/** @type {Record<string, FunctionComponent<any>>} */
+/** @type {Record<string, FunctionComponent<Described>>} */
 const GROUPS = { tabs: Tabs, accordion: Accordion, button: Button };
 /** @type {(props: { of: Described }) => ComponentChild} */
 const Part = ({ of }) => {

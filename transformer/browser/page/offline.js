@@ -3,8 +3,9 @@
 // server/page/static_page.py writes the names of the files and their version.
 
 const FILES = ["./" /*files*/];
-/** @type {import("../types.d.ts").ServiceWorkerScope} */
-const worker = /** @type {any} */ (globalThis);
+const worker = /** @type {import("../types.d.ts").ServiceWorkerScope} */ (
+  /** @type {unknown} */ (globalThis)
+);
 const SCOPE = worker.registration.scope;
 const FILES_CACHE = `${SCOPE} /*version*/`;
 const WEIGHTS_CACHE = `${SCOPE} models`;

@@ -42,12 +42,14 @@ const open = async () => {
     imports[String(dataset.import)] = address;
   }
   const site = {
-    address: (/** @type {string} */ name) => addresses.get(name),
+    address: (/** @type {string} */ name) => addresses.get(name) ?? name,
     source,
     keep: async (/** @type {string[]} */ names) => names.forEach((name) => blobs.delete(name)),
     text: await decoded("site.json.gz"),
   };
-  const { spokenHere } = /** @type {any} */ (globalThis);
+  const { spokenHere } = /** @type {typeof globalThis & import("../types.d.ts").WrittenPage} */ (
+    globalThis
+  );
   prepare(site, await decoded(`words/${spokenHere}.json.gz`), imports);
 };
 const start = "start"; // of the map

@@ -16,12 +16,14 @@ import { Engine, loading } from "./engine.js";
 import { events } from "./events.js";
 import { pageOf } from "./layout.js";
 
-/** @typedef {Record<string, any>} Data */
+/** @import { Question } from "../../web/types" */
+/** @import { SiteContent, WrittenPage } from "../types.d.ts" */
 
-const { spoken, site: door } = /** @type {any} */ (globalThis);
+const { spoken, site: door } = /** @type {typeof globalThis & WrittenPage} */ (globalThis);
 
 // ---- what Python wrote: calls of sentences, arrays as of server/page/resources.py ----
 
+/** @type {SiteContent} */
 const site = JSON.parse(door.text, (_, value) => {
   if (typeof value === "string") return said(value);
   return arrayOr(value);
@@ -29,23 +31,23 @@ const site = JSON.parse(door.text, (_, value) => {
 
 // ---- the answers ----
 
-for (const [name, { page }] of Object.entries(/** @type {Data} */ (site.models)))
+for (const [name, { page }] of Object.entries(site.models))
   page.controls.card.value = spoken.cards[name];
 const engine = new Engine(door, site.models);
 const first = declared.controls.model;
 const answers = answersOf(engine, first, [...site.offered, ...site.batches]);
 
 const stored = storedAnswers(site.answers); // about the run that the page opens with
-/** @type {(name: string) => (data: Data) => any} */
+/** @type {(name: string) => (data: Question) => unknown} */
 const storedOr = (name) => (data) => stored.answer(name, data) ?? answers[name](data);
 
 answerFrom({
   ...answers,
   ...Object.fromEntries(stored.names.map((name) => [name, storedOr(name)])),
   leave: () => null,
-  kept: ({ runs }) => ({ kept: runs.map(() => true) }), // what the page shows it can read again
+  kept: ({ runs }) => ({ kept: /** @type {string[]} */ (runs).map(() => true) }), // what the page shows it can read again
   lessons: () => ({ lessons: spoken.lessons }),
-  lesson: ({ name }) => spoken.decks[name],
+  lesson: ({ name }) => spoken.decks[String(name)],
 });
 takePlotlyFrom(async () =>
   scriptAddress(await unzipped(await wholeOf(door.source("plotly.js.gz")))),

@@ -13,12 +13,10 @@ import {
   weightsRead,
 } from "./places.js";
 
+/** @import { Answering } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
- * @typedef {import("../text.js").Text} Text
- * @typedef {import("../types.d.ts").Intervention} Intervention
- * @typedef {import("../../web/types").PlainValues} Data
- * @typedef {{ stack: string, kind: string, layer: number }} Site
+ * @typedef {import("../../web/head_numbers.js").SentNumbers} SentNumbers
  */
 
 const N_RANKED = 10;
@@ -38,7 +36,7 @@ const placesIn = (length, side) => {
     return place;
   });
 };
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"atlas">} */
 const atlas = (item, { stack, kind }) => {
   const { n_heads: nHeads, n_layers: nLayers } = item.model.network.config;
   const sites = sitesOf(item, stack, kind);
@@ -75,7 +73,7 @@ const atlas = (item, { stack, kind }) => {
 };
 
 // A head of a sentence of a batch, at a stage.
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {(item: Item, data: import("./types").AtHead & { stage?: string, scale?: string }) => { figure: import("../../web/types").Figure }} */
 const stageOf = (item, { site, head, stage = "weights", scale = "sqrt" }) => {
   const { queries, keys } = labelsAt(item, site);
   const figure = matrixOf(frameOf(item, "head"), queries, keys);
@@ -95,9 +93,9 @@ const stageOf = (item, { site, head, stage = "weights", scale = "sqrt" }) => {
   return { figure };
 };
 
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"heatmap">} */
 const heatmap = (item, data) => {
-  if (!data.numbers) return stageOf(item, data);
+  if (!data.numbers) return /** @type {SentNumbers} */ (stageOf(item, data)); // of a batch, a picture alone
   const { site, head } = data;
   const { text, model } = item;
   const { queries: rows, keys: columns } = labelsAt(item, site);
@@ -110,13 +108,13 @@ const heatmap = (item, data) => {
   };
   const { scale, cap, patterns } = text.attention(site);
   const isPlain = cap === null && !patterns.length && scale === model.network.headSize ** -0.5;
-  const isOff = head !== "mean" && switchedOff(item, site).includes(head);
-  if (isPlain && !isOff && head !== "mean")
+  const isOff = switchedOff(item, site).includes(head);
+  if (isPlain && !isOff)
     return { ...sent, queries: text.queries(site, head), keys: text.keys(site, head) };
   return { ...sent, scores: scoresOf(item, site, head), weights: weightsRead(item, site, head) };
 };
 
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"flow">} */
 const flow = (item, { stack, kind, which, layer = null }) => {
   const sites = sitesOf(item, stack, kind);
   const heads = Array.from({ length: item.model.network.config.n_heads }, (_, head) => head);
@@ -137,7 +135,7 @@ const flow = (item, { stack, kind, which, layer = null }) => {
   };
 };
 
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"attention_math">} */
 const attentionMath = (item, { site, head, query }) => {
   const { text, model } = item;
   const { scoreSize: score_size, headSize: size, config } = model.network;
@@ -158,7 +156,7 @@ const attentionMath = (item, { site, head, query }) => {
 };
 
 // Which heads read a key at a query, as views/journey/journey.py.
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"readers">} */
 const readers = (item, { stack, kind, query, key }) => {
   const rowOf = (/** @type {string} */ where, /** @type {number} */ place) =>
     where === item.facts.stack ? place - item.start : place;

@@ -5,9 +5,10 @@ import { fitted, frameOf, hover } from "../frames.js";
 import { requestOf } from "../requests.js";
 import { fixed } from "./places.js";
 
+/** @import { Answering } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
- * @typedef {Record<string, any>} Data
+ * @typedef {import("../../web/types").PlotlyObject} PlotlyObject
  */
 
 const [STEP_PX, RANK_PX, LEAST_TREE_PX] = [84, 40, 480];
@@ -19,7 +20,7 @@ const searchOf = async (item) => {
   item.search ??= (await item.model.generate(requestOf(item.facts.request).request)).search;
   return /** @type {import("../types.d.ts").Search} */ (item.search);
 };
-/** @type {(item: Item) => Promise<Data>} */
+/** @type {Answering<"beams">} */
 const beams = async (item) => {
   const { tokenizer } = item.model;
   const { hypotheses, steps } = await searchOf(item);
@@ -42,7 +43,7 @@ const beams = async (item) => {
   const figure = frameOf(item, "beams");
   const { layout, data: [toCut, toKept, toBest, root, ...marks] } = figure; // prettier-ignore
   /** @typedef {typeof nodes[number]} Node */
-  /** @type {(trace: any, those: Node[]) => any} */
+  /** @type {(trace: PlotlyObject, those: Node[]) => PlotlyObject} */
   const lines = (trace, those) => ({
     ...trace,
     x: those.flatMap(({ step }) => [step - 1, step, null]),

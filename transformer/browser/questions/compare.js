@@ -4,9 +4,9 @@ import { say } from "../../web/messages.js";
 import { frameOf, hover, label, matrixOf, namedAxis } from "../frames.js";
 import { boundOf, labelsAt, readings, rowsOf, switchedOff, weightsRead } from "./places.js";
 
+/** @import { AnsweringOfTwo } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
- * @typedef {import("../../web/types").PlainValues} Data
  * @typedef {[number | null, number | null, string]} Pair places in A and B, and how they are aligned
  * @typedef {{ a: number, b: number, same: boolean }} Shared
  */
@@ -79,7 +79,7 @@ const placesOf = (pairs) => pairs.map((pair) => [pair.a, pair.b]);
 
 // ---- the answers ----
 
-/** @type {(a: Item, data: Data, rows: Item[], b: Item) => Data} */
+/** @type {AnsweringOfTwo<"compare">} */
 const compare = ({ facts }, _data, _rows, { facts: other }) => {
   const texts = /** @type {const} */ ([
     ["source", "source_labels"],
@@ -94,7 +94,7 @@ const compare = ({ facts }, _data, _rows, { facts: other }) => {
   return { texts: texts.filter(({ a, b }) => a.length && b.length) };
 };
 
-/** @type {(a: Item, data: Data, rows: Item[], b: Item) => Data} */
+/** @type {AnsweringOfTwo<"outcomes">} */
 const outcomes = (item, _data, _rows, { facts: other }) => {
   const { facts } = item;
   const pairs = shared(facts.labels, other.labels).filter(
@@ -139,7 +139,7 @@ const weightsOf = (item, site, head) => {
   const all = every.map((at) => weightsRead(item, site, at));
   return all[0].map((_, cell) => all.reduce((sum, one) => sum + one[cell], 0) / (nOn || 1));
 };
-/** @type {(a: Item, data: Data, rows: Item[], b: Item) => Data} */
+/** @type {AnsweringOfTwo<"difference">} */
 const difference = (
   item,
   { site, head, other_site: there, other_head: otherHead },

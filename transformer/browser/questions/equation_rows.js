@@ -9,10 +9,14 @@ import { labelsAt, rowsOf, scoresOf, siteOf } from "./places.js";
 /**
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("../types.d.ts").Placement} Placement
- * @typedef {Record<string, any>} Data
+ * @typedef {import("../types.d.ts").AttentionPart} AttentionPart
+ * @typedef {import("../types.d.ts").Norm} Norm
+ * @typedef {import("./types").TopicOutline} TopicOutline
+ * @typedef {{ stream: Float32Array, added: Float32Array, out: Float32Array, norm_of: Float32Array, normalised: Float32Array, norm: Norm | null }} Sublayer
+ * @typedef {Partial<Record<"read" | "wide" | "inner" | "made", Float32Array>> & { gate?: Float32Array | null }} Fed
  * @typedef {[number, number | string][]} Row numbers by their places
- * @typedef {Record<string, ArrayLike<number> | number | string | Row>} Numbers of each part the row that is shown
- * @typedef {{ numbers?: Numbers, shown?: Record<string, number[]>, agrees?: boolean, then?: string[], outline?: Data }} Filling
+ * @typedef {Record<string, ArrayLike<number> | number | string | Row | null | undefined>} Numbers of each part the row that is shown
+ * @typedef {{ numbers?: Numbers, shown?: Record<string, number[]>, agrees?: boolean, then?: string[], outline?: TopicOutline }} Filling
  *   shown: the places that are shown of an axis; then: sentences on what is chosen; outline: in place of the topic's own
  * @typedef {{ item: Item, site: string, head: number, query: number, position?: number | null }} Chosen
  */
@@ -33,12 +37,11 @@ const range = (from, to) => Array.from({ length: Math.max(0, to - from) }, (_, a
 /** @type {(chosen: Chosen) => { scores: Float32Array, weights: Float32Array, allowed: Uint8Array }} */
 const rowOf = ({ item, site, head, query }) => {
   const { keys } = labelsAt(item, site);
-  const part = (/** @type {any} */ all) =>
-    all.subarray(query * keys.length, (query + 1) * keys.length);
+  const [from, to] = [query * keys.length, (query + 1) * keys.length];
   return {
-    scores: part(scoresOf(item, site, head)),
+    scores: scoresOf(item, site, head).subarray(from, to),
     weights: item.text.weightsAt(site, head, query),
-    allowed: part(item.text.allowed(site)),
+    allowed: item.text.allowed(site).subarray(from, to),
   };
 };
 
@@ -67,7 +70,7 @@ export const attention = (chosen) => {
   };
 };
 
-/** @type {(chosen: Chosen, outline: Data) => Filling} */
+/** @type {(chosen: Chosen, outline: TopicOutline) => Filling} */
 export const mask = (chosen, { formula }) => {
   const { item, site, query } = chosen;
   const { scores, allowed } = rowOf(chosen);
@@ -91,22 +94,22 @@ export const mask = (chosen, { formula }) => {
 
 // ---- a layer at a token, as analysis/layer_at_position.py: from its recorded input on, with the heads' recorded weights ----
 
-/** @type {(chosen: Chosen) => { parts: Record<string, Data>, agrees: boolean }} */
+/** @type {(chosen: Chosen) => { parts: { self: Sublayer, cross?: Sublayer }, fed: Fed, agrees: boolean }} */
 const layerOf = ({ item, site, query }) => {
   const { text, model } = item;
   const { network } = model;
   const { stack, layer: at } = siteOf(site);
   const { d_model: width, residual_scale: scale, parallel, n_heads: nHeads } = network.config;
-  const own = /** @type {any} */ (stack);
-  const layer = /** @type {any} */ (network.stacks)[stack].layers[at];
-  /** @type {(norm: any, x: Float32Array) => Float32Array} */
+  const layer = network.stacks[stack].layers[at];
+  /** @type {(norm: Norm | null, x: Float32Array) => Float32Array} */
   const normed = (norm, x) => {
     const to = new Float32Array(width);
     network.normalise(norm, x, 1, to);
     return to;
   };
-  /** @type {(kind: string) => Float32Array} what the heads of an attention add */
+  /** @type {(kind: "self" | "cross") => Float32Array} what the heads of an attention add */
   const attended = (kind) => {
+    const attentionPart = /** @type {AttentionPart} */ (layer[kind]);
     const place = `${stack}.${at}.${kind}`;
     const z = range(0, nHeads).flatMap((head) => {
       const weights = text.weightsAt(place, head, query);
@@ -115,22 +118,21 @@ const layerOf = ({ item, site, query }) => {
         weights.reduce((sum, weight, key) => sum + weight * values[key][i], 0),
       );
     });
-    return text.mapped(layer[kind].output, Float32Array.from(z), 1);
+    return text.mapped(attentionPart.output, Float32Array.from(z), 1);
   };
-  /** @type {Data} */
+  /** @type {Fed} */
   let fed = {};
   const forward = (/** @type {Float32Array} */ read) => {
     const wide = text.mapped(layer.expand, read, 1);
     const gate = layer.gate && text.mapped(layer.gate, read, 1);
     const activated = (gate ?? wide).slice();
     network.activate(activated, activated.length);
-    const inner = gate
-      ? activated.map((/** @type {number} */ x, /** @type {number} */ i) => x * wide[i])
-      : activated;
-    fed = { read, wide, gate, inner, made: text.mapped(layer.contract, inner, 1) };
-    return fed.made;
+    const inner = gate ? activated.map((x, i) => x * wide[i]) : activated;
+    const made = text.mapped(layer.contract, inner, 1);
+    fed = { read, wide, gate, inner, made };
+    return made;
   };
-  /** @type {(norms: Placement, x: Float32Array, work: (read: Float32Array) => Float32Array) => Data} */
+  /** @type {(norms: Placement, x: Float32Array, work: (read: Float32Array) => Float32Array) => Sublayer} */
   const passed = (norms, x, work) => {
     const read = normed(norms.input, x);
     const made = work(read);
@@ -145,29 +147,38 @@ const layerOf = ({ item, site, query }) => {
     const norm = norms.input ?? norms.sum ?? norms.output;
     return { stream: x, added, out, norm_of, normalised, norm };
   };
-  const start = text.streamAt(at, query, own).slice();
-  /** @type {Record<string, Data>} */
+  const start = text.streamAt(at, query, stack).slice();
+  /** @type {{ self: Sublayer, cross?: Sublayer }} */
   const parts = { self: passed(layer.selfNorms, start, () => attended("self")) };
-  const after = (/** @type {Data} */ part) => (parallel ? start : part.out);
+  const after = (/** @type {Sublayer} */ part) => (parallel ? start : part.out);
   if (layer.cross)
-    parts.cross = passed(layer.crossNorms, after(parts.self), () => attended("cross"));
+    parts.cross = passed(/** @type {Placement} */ (layer.crossNorms), after(parts.self), () =>
+      attended("cross"),
+    );
   const last = passed(layer.forwardNorms, after(parts.cross ?? parts.self), forward);
   const all = [...Object.values(parts), last];
   const out = parallel
     ? start.map((x, i) => all.reduce((sum, { added }) => sum + added[i], x))
     : last.out;
   if (parallel) for (const part of all) part.out = out;
-  const expected = text.streamAt(at + 1, query, own);
+  const expected = text.streamAt(at + 1, query, stack);
   const room = EXACT * (1 + expected.reduce((most, x) => Math.max(most, Math.abs(x)), 0));
-  return { parts: { ...parts, fed }, agrees: apart(out, expected) <= room };
+  return { parts, fed, agrees: apart(out, expected) <= room };
 };
 
 /** @type {(chosen: Chosen) => Filling} */
 export const norm = (chosen) => {
   const { parts, agrees } = layerOf(chosen);
-  const { stream, added, out, norm_of, normalised, norm: made } = parts[siteOf(chosen.site).kind];
-  const mean = (/** @type {any} */ all) =>
-    all.reduce((/** @type {number} */ sum, /** @type {number} */ x) => sum + x, 0) / all.length;
+  const {
+    stream,
+    added,
+    out,
+    norm_of,
+    normalised,
+    norm: made,
+  } = /** @type {Sublayer} */ (parts[siteOf(chosen.site).kind]);
+  const mean = (/** @type {ArrayLike<number>} */ all) =>
+    Array.from(all).reduce((sum, x) => sum + x, 0) / all.length;
   const middle = mean(norm_of);
   const squares = (/** @type {number} */ from) =>
     mean(Float64Array.from(norm_of, (x) => (x - from) ** 2));
@@ -181,18 +192,18 @@ export const norm = (chosen) => {
 };
 /** @type {(chosen: Chosen) => Filling} */
 export const feedForward = (chosen) => {
-  const { parts, agrees } = layerOf(chosen);
-  return { numbers: parts.fed, agrees };
+  const { fed, agrees } = layerOf(chosen);
+  return { numbers: fed, agrees };
 };
 
 // ---- positions ----
 
-/** @type {(chosen: Chosen) => any} */
+/** @type {(chosen: Chosen) => Filling} */
 export const positions = ({ item, site, head, query }) => {
   const { text, model } = item;
   const { network } = model;
   const { stack: name, layer } = siteOf(site);
-  const stack = /** @type {any} */ (network.stacks)[name];
+  const stack = network.stacks[name];
   const p = String(query);
   if (stack.positions) {
     const width = network.config.d_model;
@@ -201,7 +212,7 @@ export const positions = ({ item, site, head, query }) => {
     const own = stack.positions(query);
     const position = text.changes.has("no-positions")
       ? own.map(() => 0)
-      : stack.positions(text.positionOf(/** @type {any} */ (name), query));
+      : stack.positions(text.positionOf(name, query));
     const angle = Float64Array.from(
       { length: width / 2 },
       (_, pair) => query * Math.exp((-Math.log(10_000) * 2 * pair) / width),

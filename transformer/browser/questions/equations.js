@@ -7,9 +7,9 @@ import { FIRST, attention, feedForward, mask, norm, positions } from "./equation
 import { labelsAt, siteOf } from "./places.js";
 import { logitsBefore } from "./prediction.js";
 
+/** @import { Answering, TopicOutline } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
- * @typedef {Record<string, any>} Data
  * @typedef {import("./equation_rows.js").Row} Row
  * @typedef {import("./equation_rows.js").Filling} Filling
  * @typedef {import("./equation_rows.js").Chosen} Chosen
@@ -97,11 +97,11 @@ const sampling = ({ item, position }) => {
 
 // ---- the answer ----
 
-/** @type {Record<string, (chosen: Chosen, outline: Data) => Filling>} */
+/** @type {Record<string, (chosen: Chosen, outline: TopicOutline) => Filling>} */
 const TOPICS = { attention, mask, positions, norm, "feed-forward": feedForward, sampling };
 
 // A tensor's shape and some of its numbers, as views/model/topic.py.
-/** @type {(chosen: Chosen, tensor: Data, filling: Filling) => Data} */
+/** @type {(chosen: Chosen, tensor: import("./types").TensorOutline, filling: Filling) => import("../../views/model/types").FormulaTensor} */
 const tensorOf = ({ item, site }, { part, name, axes }, { numbers = {}, shown = {} }) => {
   const { network, tokenizer } = item.model;
   const { queries, keys } = labelsAt(item, site);
@@ -127,7 +127,7 @@ const tensorOf = ({ item, site }, { part, name, axes }, { numbers = {}, shown = 
   };
   const byPlace = new Map(row);
   const cells = (shown[last] ?? row.slice(0, FIRST).map(([index]) => index)).map((index) => {
-    const number = byPlace.get(index);
+    const number = /** @type {number | string} */ (byPlace.get(index));
     return {
       label: axes ? String(index) : "",
       value: number === -Infinity ? "−∞" : number,
@@ -138,7 +138,7 @@ const tensorOf = ({ item, site }, { part, name, axes }, { numbers = {}, shown = 
   return { part, name, shape, cells, more: sizes[sizes.length - 1] - cells.length };
 };
 
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"equations">} */
 const equations = (item, { topic = "attention", site, head, query = null, position = null }) => {
   const { topics, at } = item.model.frames.equations;
   const { queries } = labelsAt(item, site);
@@ -146,7 +146,13 @@ const equations = (item, { topic = "attention", site, head, query = null, positi
   const chosen = { item, site, head, query: row, position };
   const usual = topics[at[site]][topic] ?? { says: [], is_placed: false };
   const filling = TOPICS[topic](chosen, usual);
-  const { says, is_placed: isPlaced, formula, code, tensors } = { ...usual, ...filling.outline };
+  const {
+    says = [],
+    is_placed: isPlaced,
+    formula,
+    code,
+    tensors,
+  } = { ...usual, ...filling.outline };
   const { layer } = siteOf(site);
   const token = quoted(queries[row]);
   const place = say("layer {layer}, head {head}, query {query} {token}", {
@@ -163,7 +169,7 @@ const equations = (item, { topic = "attention", site, head, query = null, positi
       ...(isPlaced ? [`${capital(place)}.`] : []),
       ...[...says, ...then, ...(agrees ? [] : [warning])],
     ],
-    tensors: tensors.map((/** @type {Data} */ tensor) => tensorOf(chosen, tensor, filling)),
+    tensors: tensors.map((tensor) => tensorOf(chosen, tensor, filling)),
   };
 };
 

@@ -17,7 +17,7 @@ import { answers as shift } from "./shift.js";
 import { answers as whatif } from "./whatif.js";
 import { answers as words } from "./words.js";
 
-/** @type {import("../types.d.ts").QuestionsByName} */
+/** @type {import("./types").QuestionsByName} */
 export const questions = {
   ...{ ...journey, ...attention, ...masks, ...positions },
   ...{ ...prediction, ...whatif, ...patching, ...words, ...forward },

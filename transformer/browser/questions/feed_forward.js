@@ -6,10 +6,10 @@ import { largest } from "../sampling.js";
 import { changedLogits, textTo, writtenAfter } from "./journey.js";
 import { likeliestOf, placeOf } from "./places.js";
 
+/** @import { Answering } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
- * @typedef {import("../text.js").Text} Text
- * @typedef {import("../../web/types").PlainValues} Data
+ * @typedef {import("../types.d.ts").Intervention} Intervention
  */
 
 const [N_NEURONS, N_WITHOUT, N_WRITTEN, MAX_SKIPPED] = [5, 5, 3, 100];
@@ -31,16 +31,15 @@ const writtenBy = ({ model: { network, tokenizer } }, vector) => {
 };
 
 // Whether something changes what this feed-forward adds.
-/** @type {(change: any, stack: string, layer: number) => boolean} */
-const changes = ({ type, what, stack, layer, part }, ownStack, ownLayer) =>
-  what === "no-feed-forward" ||
-  (type !== "break" &&
-    stack === ownStack &&
-    layer === ownLayer &&
-    (part === "mlp_out" || part === "layer"));
+/** @type {(change: Intervention, stack: string, layer: number) => boolean} */
+const changes = (change, stack, layer) => {
+  if (change.type === "break") return change.what === "no-feed-forward";
+  if (change.type === "mask" || change.stack !== stack || change.layer !== layer) return false;
+  return change.part === "mlp_out" || change.part === "layer";
+};
 
 // asked: a neuron that is to be among them.
-/** @type {(item: Item, layer: number, row: number, target: number, asked?: number | null) => Data[]} */
+/** @type {(item: Item, layer: number, row: number, target: number, asked?: number | null) => import("../../views/journey/types").Neuron[]} */
 const neuronsOf = (item, layer, row, target, asked) => {
   const { text, model } = item;
   const { network } = model;
@@ -67,16 +66,18 @@ const neuronsOf = (item, layer, row, target, asked) => {
   }));
 };
 
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"feed_forward">} */
 const feedForward = (item, data) => {
   const { stack, layer } = data;
   const { text, facts, model } = item;
   const { place, row } = placeOf(item, data);
+  /** @type {Intervention} */
   const off = { type: "ablate", stack, layer, part: "mlp_out" };
-  const isThis = (/** @type {any} */ one) => JSON.stringify(one) === JSON.stringify(off);
+  const isThis = (/** @type {Intervention} */ change) =>
+    JSON.stringify(change) === JSON.stringify(off);
   const isOff = text.interventions.some(isThis);
   const logits = changedLogits(item, [...text.interventions, off], row);
-  const others = /** @type {any[]} */ (text.interventions.filter((one) => !isThis(one)));
+  const others = text.interventions.filter((change) => !isThis(change));
   const isRead = facts.stack === "encoder";
   const target = data.target ?? largest(text.logitsAt(row), 1)[0];
   const isOwn = stack === model.network.last.name;
@@ -92,15 +93,16 @@ const feedForward = (item, data) => {
 };
 
 // The sentence in which each of some neurons is most active, as views/journey/passages.py.
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"neuron_passages">} */
 const neuronPassages = ({ model }, { stack, layer = 0, neurons = [] }) => {
-  const { sentences, n_sentences: nSentences, neurons: layers = {} } = model.frames.neurons ?? {};
-  const recorded = layers[`${stack}.${layer}`];
+  const stored = model.frames.neurons;
+  const recorded = stored?.neurons[`${stack}.${layer}`];
   if (!recorded) return { passages: {}, n_sentences: 0 };
+  const { sentences, n_sentences: nSentences } = stored;
   const passageOf = (/** @type {number} */ index) => {
     const [number, start] = [recorded.sentence[index], recorded.start[index]];
     if (number < 0) return null;
-    const signs = [...sentences[number].at(-1)]; // as Python counts
+    const signs = [...(sentences[number].at(-1) ?? "")]; // as Python counts
     const end = start + recorded.length[index];
     const [before, token, after] = [[0, start], [start, end], [end]].map(([from, to]) =>
       signs.slice(from, to).join(""),

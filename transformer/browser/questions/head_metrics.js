@@ -4,17 +4,19 @@
 import { capital, say } from "../../web/messages.js";
 import { UNREACHED, UnderMask, nameOfHead, ordersOf } from "../head_measures.js";
 import { SHORT_MS, pauses } from "../pauses.js";
-import { labelsAt, scoresOf, sitesOf, switchedOff } from "./places.js";
+import { labelsAt, scoresOf, siteOf, sitesOf, switchedOff } from "./places.js";
 
+/** @import { Answering } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
- * @typedef {Record<string, any>} Data
  * @typedef {import("../head_measures.js").Numbers} Numbers
  * @typedef {import("../head_measures.js").Measured} Measured
+ * @typedef {import("./types").OfKind} OfKind
+ * @typedef {import("./types").Measures} Measures
  * @typedef {{ names: string[], heads: Measured[], nRows: number, nRepeats: number, nOrders: number }} Metrics
  */
 
-/** @type {(item: Item, data: Data) => Promise<Metrics>} */
+/** @type {(item: Item, of: OfKind) => Promise<Metrics>} */
 const measured = async (item, { stack, kind }) => {
   const pause = pauses(SHORT_MS);
   const { measures } = item.model.frames;
@@ -26,9 +28,7 @@ const measured = async (item, { stack, kind }) => {
   const reachesForward = masks.some((allowed) =>
     queries.some((_, query) => query + 1 < keys.length && allowed[query * keys.length + query + 1]),
   );
-  const names = measures.of[kind].filter(
-    (/** @type {string} */ name) => name !== "next" || reachesForward,
-  );
+  const names = measures.of[kind].filter((name) => name !== "next" || reachesForward);
   const nCells = sites.length * nHeads * masks[0].length;
   const nOrders = Math.min(limits.shuffles, Math.floor(limits.cells / nCells));
   const orders = ordersOf(Math.max(limits.least_shuffles, nOrders), keys.length);
@@ -49,7 +49,7 @@ const measured = async (item, { stack, kind }) => {
       const reads = Float64Array.from(keys, (_, key) =>
         under.rows.reduce((sum, query) => sum + weights[query * keys.length + key], 0),
       );
-      const none = Object.fromEntries(names.map((/** @type {string} */ name) => [name, NaN]));
+      const none = Object.fromEntries(names.map((name) => [name, NaN]));
       /** @type {Measured} */
       const found = {
         ...{ layer, head, under, name: null },
@@ -69,7 +69,7 @@ const measured = async (item, { stack, kind }) => {
   };
 };
 // The metrics of a kind of attention, worked out once for a run.
-/** @type {(item: Item, of: Data) => Promise<Metrics>} */
+/** @type {(item: Item, of: OfKind) => Promise<Metrics>} */
 const metricsOf = (item, { stack, kind }) => {
   const key = `${stack} ${kind}`;
   const known = item.metrics.get(key) ?? measured(item, { stack, kind });
@@ -83,7 +83,7 @@ const metricsOf = (item, { stack, kind }) => {
 /** @type {(name: string) => string} */
 const comparedBy = (name) => (name === "order" ? "largest" : name);
 // Heads with a metric of a place above both baselines but too low for a label.
-/** @type {(measures: Data, found: Metrics) => [Measured, string][]} */
+/** @type {(measures: Measures, found: Metrics) => [Measured, string][]} */
 const nearly = ({ metrics, limits }, { heads, names }) =>
   heads.flatMap((head) =>
     names
@@ -99,7 +99,7 @@ const nearly = ({ metrics, limits }, { heads, names }) =>
       })
       .map((name) => /** @type {[Measured, string]} */ ([head, name])),
   );
-/** @type {(item: Item, data: Data, found: Metrics) => Data | null} */
+/** @type {(item: Item, of: OfKind, found: Metrics) => import("../../views/attention/types").HeadFinding | null} */
 const findingOf = (item, { stack, kind }, found) => {
   const { measures } = item.model.frames;
   const labelled = found.heads.flatMap((head) =>
@@ -148,7 +148,7 @@ const orNull = (value) => (Number.isNaN(value) ? null : value);
 const plain = (numbers) =>
   Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, orNull(value)]));
 
-/** @type {(item: Item, data: Data) => Promise<Data>} */
+/** @type {Answering<"metrics">} */
 const metrics = async (item, data) => {
   const found = await metricsOf(item, data);
   const { measures } = item.model.frames;
@@ -179,7 +179,7 @@ const metrics = async (item, data) => {
   };
 };
 
-/** @type {(item: Item, data: Data) => Promise<Data>} */
+/** @type {Answering<"metric_map">} */
 const metricMap = async (item, { stack, kind, metric }) => {
   const { heads } = await metricsOf(item, { stack, kind });
   const { frames, network } = item.model;
@@ -199,17 +199,17 @@ const metricMap = async (item, { stack, kind, metric }) => {
   return { figure };
 };
 
-/** @type {(item: Item, data: Data) => Promise<Data>} */
+/** @type {Answering<"passages">} */
 const passages = async (item, { site, head }) => {
   const { measures, passages: known } = item.model.frames;
-  const [stack, layer, kind] = site.split(".");
+  const { stack, layer, kind } = siteOf(site);
   const { heads } = await metricsOf(item, { stack, kind });
-  const name = heads.find((one) => one.layer === Number(layer) && one.head === head)?.name;
+  const name = heads.find((one) => one.layer === layer && one.head === head)?.name;
   const found = name && known.heads[`${site} ${head}`]?.[name];
   if (!found) return { passages: [], label: null, title: "", n_texts: known.n_texts };
   const { label, title } = measures.metrics[name];
   return {
-    passages: found.map((/** @type {[number, string]} */ [number, text]) => ({
+    passages: found.map(([number, text]) => ({
       number,
       text: known.texts[text],
     })),

@@ -5,18 +5,19 @@ import { Text } from "../text.js";
 import { finishedSlowly, inBackground } from "../pauses.js";
 import { likeliestOf, named, nameOf, placeOf, siteOf, sitesOf, switchedOff } from "./places.js";
 
+/** @import { Answering } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("../types.d.ts").Intervention} Intervention
- * @typedef {Record<string, any>} Data
- * @typedef {{ stack: string, kind: string, layer: number }} Site
+ * @typedef {import("../types.d.ts").Kind} Kind
+ * @typedef {import("./places.js").Site} Site
  */
 
 const [N_LIKELIEST, N_WITHOUT, N_WRITTEN] = [10, 5, 8];
 const SENTENCE_ENDS = /[.!?]/;
 
 // The logits at a place with more interventions, kept: the card and the bars ask alike.
-/** @type {(item: Item, interventions: any[], place: number) => Float32Array} */
+/** @type {(item: Item, interventions: Intervention[], place: number) => Float32Array} */
 export const changedLogits = (item, interventions, place) => {
   const key = JSON.stringify([interventions, place]);
   const upTo = item.facts.stack === "encoder" ? item.text.ids.length : place + 1;
@@ -26,29 +27,30 @@ export const changedLogits = (item, interventions, place) => {
   if (item.changed.size > 16) item.changed.delete([...item.changed.keys()][0]);
   return logits;
 };
-/** @type {(site: string, head: number) => any} */
+/** @type {(site: string, head: number) => import("../types.d.ts").Ablate} */
 const off = (site, head) => ({ type: "ablate", ...siteOf(site), heads: [head] });
 // Interventions with a head switched off, or on again where it is off in every token.
-/** @type {(item: Item, site: string, head: number) => any[]} */
+/** @type {(item: Item, site: string, head: number) => Intervention[]} */
 const switched = (item, site, head) => {
   const { interventions } = item.text;
   if (!switchedOff(item, site).includes(head)) return [...interventions, off(site, head)];
-  return interventions.flatMap((/** @type {any} */ one) => {
+  return interventions.flatMap((change) => {
     const isThis =
-      one.type === "ablate" && nameOf({ kind: "self", ...one }) === site && !one.positions;
-    const heads = (one.heads ?? []).filter((/** @type {number} */ other) => other !== head);
-    return !isThis ? [one] : heads.length ? [{ ...one, heads }] : [];
+      change.type === "ablate" && nameOf({ kind: "self", ...change }) === site && !change.positions;
+    if (!isThis) return [change];
+    const heads = (change.heads ?? []).filter((other) => other !== head);
+    return heads.length ? [{ ...change, heads }] : [];
   });
 };
 
 // The head that adds most to a logit, of those that read; null where none adds anything.
-/** @type {(item: Item, heads: Record<string, Float32Array>, counted?: boolean) => Data | null} */
+/** @type {(item: Item, heads: Record<string, Float32Array>, counted?: boolean) => (Site & { head: number, adds: number }) | null} */
 const bestHead = (item, heads, counted = true) => {
   const { n_heads: nHeads } = item.model.network.config;
   const { stack } = item.facts;
   const all = Object.entries(heads).flatMap(([kind, values]) =>
     Array.from(values, (adds, at) => {
-      const site = { stack, kind, layer: Math.floor(at / nHeads) };
+      const site = { stack, kind: /** @type {Kind} */ (kind), layer: Math.floor(at / nHeads) };
       return { ...site, head: at % nHeads, adds };
     }),
   );
@@ -64,7 +66,7 @@ const bestHead = (item, heads, counted = true) => {
 /** @type {(stream: Float32Array) => number} */
 const normOf = (stream) => Math.sqrt(stream.reduce((sum, one) => sum + one * one, 0));
 
-/** @type {(item: Item) => Data | null} */
+/** @type {(item: Item) => import("../../views/journey/types").JourneyAnswer["encoder"]} */
 const encoderOf = ({ text, model }) => {
   const { family, n_layers: nLayers } = model.network.config;
   if (family !== "encoder-decoder") return null;
@@ -74,7 +76,7 @@ const encoderOf = ({ text, model }) => {
   return { norms: Float32Array.from({ length: nLayers + 1 }, (_, layer) => mean(layer)), lens: [] };
 };
 
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"journey">} */
 const journey = (item, data) => {
   const { text, facts, model } = item;
   const { network, tokenizer } = model;
@@ -86,7 +88,6 @@ const journey = (item, data) => {
   const next = facts.ids[place + Number(facts.stack !== "encoder")];
   const hasNext = next !== undefined && next !== tokenizer.mask;
   const best = parts && bestHead(item, parts.heads);
-  if (best) delete best.adds;
   return {
     ...{ position: place, target, target_label: tokenizer.label(target), stack: facts.stack },
     ...{ logits, never: network.never, likeliest: likeliestOf(item, logits, N_LIKELIEST) },
@@ -96,11 +97,11 @@ const journey = (item, data) => {
     ...{ heads: parts?.heads ?? null, feed_forward: parts?.forward ?? null },
     ...{ biases: parts?.biases ?? null, embedding: parts?.others ?? null },
     encoder: encoderOf(item),
-    named: best,
+    named: best && { stack: best.stack, kind: best.kind, layer: best.layer, head: best.head },
   };
 };
 
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"without_head">} */
 const withoutHead = (item, data) => {
   const { row } = placeOf(item, data);
   const interventions = [...item.text.interventions, off(data.site, data.head)];
@@ -110,19 +111,18 @@ const withoutHead = (item, data) => {
 
 const MOST_OPERATIONS = 1e11; // of trying all heads: some seconds of one core
 // The heads without each of which alone another token would follow; n null: trying them takes too long.
-/** @type {(item: Item, data: Data) => Promise<Data>} */
+/** @type {Answering<"deciding">} */
 const deciding = (item, data) =>
   inBackground(async (pause) => {
     const { row } = placeOf(item, data);
     const { text, model, facts } = item;
     const upTo = facts.stack === "encoder" ? text.ids.length : row + 1;
-    /** @type {{ site: string, head: number }[]} */
     const heads = facts.kinds
-      .flatMap((/** @type {Site} */ { stack, kind }) => sitesOf(item, stack, kind))
-      .flatMap((/** @type {string} */ site) =>
+      .flatMap(({ stack, kind }) => sitesOf(item, stack, kind))
+      .flatMap((site) =>
         Array.from({ length: model.network.config.n_heads }, (_, head) => ({ site, head })),
       )
-      .filter((/** @type {Data} */ { site, head }) => !switchedOff(item, site).includes(head));
+      .filter(({ site, head }) => !switchedOff(item, site).includes(head));
     const read = upTo + text.source.length;
     if (2 * model.network.nWeights * read * heads.length > MOST_OPERATIONS)
       return { n: null, heads: [] };
@@ -142,7 +142,7 @@ const deciding = (item, data) =>
   });
 
 // The text up to a place, as a generation reads it.
-/** @type {(item: Item, interventions: any[], place: number, row: number) => Text} */
+/** @type {(item: Item, interventions: Intervention[], place: number, row: number) => Text} */
 export const textTo = ({ text, facts, model, start }, interventions, place, row) => {
   if (!start) return text.changed(interventions, { upTo: row + 1 });
   const window = new Text(model.network, { interventions });
@@ -168,16 +168,16 @@ export const writtenAfter = ({ model: { tokenizer, network } }, text) => {
   }
   return labels;
 };
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"continuation">} */
 const continuation = (item, data) => {
   if (item.facts.stack === "encoder") return { labels: [] };
   const { place, row } = placeOf(item, data);
   const { interventions } = item.text;
-  const changes = data.site ? switched(item, data.site, data.head) : interventions;
+  const changes = data.site ? switched(item, data.site, data.head ?? 0) : interventions;
   return { labels: writtenAfter(item, textTo(item, changes, place, row)) };
 };
 
-/** @type {(item: Item) => Data} */
+/** @type {Answering<"telling">} */
 const telling = (item) => {
   const { text, facts, model } = item;
   const [first, last] = [facts.n_prompt - 1, facts.ids.length - 1];
@@ -189,7 +189,9 @@ const telling = (item) => {
     const parts = text.contributions(place, target);
     if (!parts) return { position: null };
     if (model.tokenizer.special.has(target)) continue;
-    const { adds, ...head } = /** @type {any} */ (bestHead(item, parts.heads, false));
+    const { adds, ...head } = /** @type {Site & { head: number, adds: number }} */ (
+      bestHead(item, parts.heads, false)
+    );
     const others = Object.entries(parts.heads).flatMap(([kind, values]) =>
       [...values].filter(
         (_, at) =>

@@ -6,12 +6,9 @@ import { frameOf, label, matrixOf, stretched } from "../frames.js";
 import { softmax } from "../sampling.js";
 import { labelsAt, readings, rowsOf, scoresOf, siteOf } from "./places.js";
 
+/** @import { Answering, AnsweringOfBatch } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
- * @typedef {import("../text.js").Text} Text
- * @typedef {import("../types.d.ts").Intervention} Intervention
- * @typedef {import("../../web/types").PlainValues} Data
- * @typedef {{ stack: string, kind: string, layer: number }} Site
  */
 
 const TEXT_LIMIT = 64; // tokens on a side
@@ -20,11 +17,11 @@ const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 10 ** 6]; // of labelled position
 /** @type {(item: Item, site: string) => { padding: boolean, byPosition: boolean }} */
 const actingOf = ({ text, model }, site) => {
   const { stack, layer, kind } = siteOf(site);
-  const { window } = model.network.stacks[/** @type {"decoder"} */ (stack)]?.layers[layer] ?? {
+  const { window } = model.network.stacks[stack]?.layers[layer] ?? {
     window: Infinity,
   };
   const reads = text.interventions.some(
-    (/** @type {any} */ one) => one.type === "mask" && one.without?.includes("padding"),
+    (change) => change.type === "mask" && change.without?.includes("padding"),
   );
   return {
     padding: !reads,
@@ -51,7 +48,7 @@ const masksOf = (item, site) => {
     combined: item.text.allowed(site),
   };
 };
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"mask">} */
 const mask = (item, { which = "combined", stack = item.facts.stack, kind = "self", layer = 0 }) => {
   const site = `${stack}.${layer}.${kind}`;
   const { queries, keys } = labelsAt(item, site);
@@ -69,7 +66,7 @@ const mask = (item, { which = "combined", stack = item.facts.stack, kind = "self
   return { figure };
 };
 
-/** @type {(item: Item, data: Data, rows: Item[]) => Data} */
+/** @type {AnsweringOfBatch<"padded">} */
 const padded = (item, { stack = item.facts.stack }, rows) => {
   const labels = rows.map((row) => row.labelsOf(stack));
   const counts = rows.map((row) => row.facts.n_text[stack]);
@@ -140,7 +137,7 @@ const removalSays = (item, site, share, which, freed) => {
   );
   return which === "padding" && !share && isCausal(site) ? hiddenAlready() : start;
 };
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"removal">} */
 const removal = (item, { site, head, which = null }) => {
   const { queries, keys } = labelsAt(item, site);
   const { stack } = siteOf(site);
@@ -166,7 +163,7 @@ const removal = (item, { site, head, which = null }) => {
         });
     return { acting, which: null, share, sentence };
   }
-  const chosen = acting.includes(which) ? which : acting[acting.length - 1];
+  const chosen = which && acting.includes(which) ? which : acting[acting.length - 1];
   const kept = new Uint8Array(real.length).fill(1);
   for (const name of acting)
     if (name !== chosen) kept.forEach((may, at) => (kept[at] = may & masks[name][at]));
@@ -201,7 +198,7 @@ const removal = (item, { site, head, which = null }) => {
   };
 };
 
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"used_mask">} */
 const usedMask = (item, { site }) => {
   const { queries, keys } = labelsAt(item, site);
   const allowed = item.text.allowed(site);

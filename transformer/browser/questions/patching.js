@@ -7,11 +7,9 @@ import { Text } from "../text.js";
 import { boundOf, logsOf } from "./places.js";
 import { before } from "./whatif.js";
 
+/** @import { Answering } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
- * @typedef {import("../types.d.ts").Intervention} Intervention
- * @typedef {import("../../web/types").PlainValues} Data
- * @typedef {{ stack: string, kind: string, layer: number }} Site
  */
 
 const [PATCH_PX, MIN_PATCH_PX] = [38, 480];
@@ -23,7 +21,7 @@ const PAIRS =
     .flatMap((pair) => [pair.split(" "), pair.split(" ").reverse()]);
 /** @type {(item: Item) => number} */
 const firstWritten = ({ facts }) => Math.min(facts.n_prompt, facts.ids.length - 1);
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"other_text">} */
 const otherText = (item, { position = null }) => {
   const { model, facts, text } = item;
   const here = facts.source_labels.length
@@ -58,7 +56,7 @@ const mostChanged = ({ text, facts }, other) => {
     );
   return 1 + drops.indexOf(Math.max(...drops));
 };
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"patching">} */
 const patching = (
   item,
   {
@@ -101,9 +99,10 @@ const patching = (
   const n = Math.min(here.length, others.length);
   const change = Array.from({ length: network.config.n_layers }, (_, layer) =>
     Float32Array.from({ length: n }, (__, place) => {
+      /** @type {import("../types.d.ts").Patch} */
       const patch = { type: "patch", stack, layer, positions: [place], part, kind };
-      const values = [there.partAt(/** @type {any} */ (patch), place)];
-      const changed = mine.changed([/** @type {any} */ ({ ...patch, values })], { upTo: at });
+      const values = [there.partAt(patch, place)];
+      const changed = mine.changed([{ ...patch, values }], { upTo: at });
       return logsOf(changed.logitsAt(at - 1))[wanted] - logs[wanted];
     }),
   );
@@ -124,7 +123,7 @@ const patching = (
   });
   Object.assign(above, { x: [], y: [] });
   const axis = (
-    /** @type {any} */ where,
+    /** @type {import("../frames.js").Axis} */ where,
     /** @type {string[]} */ own,
     /** @type {string[]} */ their,
   ) => {

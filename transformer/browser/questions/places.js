@@ -1,5 +1,6 @@
 // What the answers share: a run's places and tokens, and numbers in words.
 
+import { partsOf as siteOf } from "../attention.js";
 import { numeral, say } from "../../web/messages.js";
 import { hover } from "../frames.js";
 import { largest, softmax } from "../sampling.js";
@@ -8,19 +9,17 @@ import { largest, softmax } from "../sampling.js";
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("../text.js").Text} Text
  * @typedef {import("../types.d.ts").Intervention} Intervention
- * @typedef {import("../../web/types").PlainValues} Data
- * @typedef {{ stack: string, kind: string, layer: number }} Site
+ * @typedef {import("../types.d.ts").StackName} StackName
+ * @typedef {import("../types.d.ts").Kind} Kind
+ * @typedef {{ stack: StackName, kind: Kind, layer: number }} Site
+ * @typedef {import("../../views/journey/types").NextToken} NextToken
  */
 
 const TEXT_LIMIT = 64; // tokens on a side
 
 // ---- places ----
 
-/** @type {(site: string) => Site} */
-export const siteOf = (site) => {
-  const [stack, layer, kind] = site.split(".");
-  return { stack, layer: Number(layer), kind };
-};
+export { siteOf };
 /** @type {(site: Site) => string} */
 export const nameOf = ({ stack, layer, kind }) => `${stack}.${layer}.${kind}`;
 // The heads of a site that are switched off in every token.
@@ -28,26 +27,22 @@ export const nameOf = ({ stack, layer, kind }) => `${stack}.${layer}.${kind}`;
 export const switchedOff = ({ text, model }, site) => {
   const { stack, layer, kind } = siteOf(site);
   return text.interventions
+    .filter((change) => change.type === "ablate")
     .filter(
-      (one) =>
-        one.type === "ablate" &&
-        (one.part ?? "z") === "z" &&
-        !one.positions &&
-        (one.by ?? "zero") === "zero" &&
-        one.stack === stack &&
-        one.layer === layer &&
-        (one.kind ?? "self") === kind,
+      (change) =>
+        (change.part ?? "z") === "z" &&
+        !change.positions &&
+        (change.by ?? "zero") === "zero" &&
+        change.stack === stack &&
+        change.layer === layer &&
+        (change.kind ?? "self") === kind,
     )
-    .flatMap(
-      (/** @type {any} */ one) => one.heads ?? [...Array(model.network.config.n_heads).keys()],
-    );
+    .flatMap(({ heads }) => heads ?? [...Array(model.network.config.n_heads).keys()]);
 };
-/** @type {(item: Item, stack: string, kind: string) => string[]} */
+/** @type {(item: Item, stack: StackName, kind: Kind) => string[]} */
 export const sitesOf = ({ model, facts }, stack, kind) => {
-  const known = facts.kinds?.find(
-    (/** @type {Data} */ one) => one.stack === stack && one.kind === kind,
-  );
-  const length = known?.n_layers ?? model.network.config.n_layers;
+  const own = facts.kinds?.find((one) => one.stack === stack && one.kind === kind);
+  const length = own?.n_layers ?? model.network.config.n_layers;
   return Array.from({ length }, (_, layer) => nameOf({ stack, layer, kind }));
 };
 // A head's weights, (Tq, Tk): 0 of one that is switched off.
@@ -66,9 +61,14 @@ export const labelsAt = (item, site) => {
 };
 
 // The scores of a head, (Tq, Tk), before the mask.
+/** @type {(text: unknown, site: string, head: number) => Float32Array} */
+const recordedScores = (text, site, head) =>
+  /** @type {Float32Array} */ (
+    /** @type {import("../recorded.js").RecordedText} */ (text).scores(site, head)
+  );
 /** @type {(item: Item, site: string, head: number) => Float32Array} */
 export const scoresOf = ({ text, model }, site, head) => {
-  if ("scores" in text) return /** @type {any} */ (text).scores(site, head); // as recorded
+  if ("scores" in text) return recordedScores(text, site, head);
   const { scale, cap } = text.attention(site);
   const [queries, keys] = [text.queries(site, head), text.keys(site, head)];
   const size = model.network.headSize;
@@ -86,19 +86,19 @@ export const scoresOf = ({ text, model }, site, head) => {
 
 // ---- tokens ----
 
-/** @type {(item: Item, id: number) => Data} */
+/** @type {(item: Pick<Item, "model">, id: number) => Omit<NextToken, "probability">} */
 export const named = ({ model: { tokenizer } }, id) => {
   const label = tokenizer.label(id);
   return { id, label, joins: !tokenizer.special.has(id) && !/^[␣⏎⇥]/u.test(label) };
 };
-/** @type {(item: Item, logits: Float32Array, count: number) => Data[]} */
+/** @type {(item: Pick<Item, "model">, logits: Float32Array, count: number) => NextToken[]} */
 export const likeliestOf = (item, logits, count) => {
   const probabilities = softmax(logits);
   const best = largest(probabilities, count);
   return best.map((id) => ({ ...named(item, id), probability: probabilities[id] }));
 };
 // The place that is asked about, and its row: the first tokens of a long text are not read any more.
-/** @type {(item: Item, data: Data) => { place: number, row: number }} */
+/** @type {(item: Item, data: import("./types").AtPosition) => { place: number, row: number }} */
 export const placeOf = ({ facts, start }, { position }) => {
   const place = position ?? facts.last_read;
   return { place, row: place - start };
@@ -106,7 +106,7 @@ export const placeOf = ({ facts, start }, { position }) => {
 
 // ---- numbers ----
 
-/** @type {(flat: any, nRows: number) => any[]} */
+/** @type {<Rows extends { slice: (from: number, to: number) => Rows, length: number }>(flat: Rows, nRows: number) => Rows[]} */
 export const rowsOf = (flat, nRows) =>
   Array.from({ length: nRows }, (_, row) =>
     flat.slice((row * flat.length) / nRows, ((row + 1) * flat.length) / nRows),
@@ -119,7 +119,7 @@ export const boundOf = (values, least = 1) => {
   return most || least;
 };
 // "{query} reads {key}" of each cell, up to TEXT_LIMIT tokens.
-/** @type {(queries: string[], keys: string[]) => any} */
+/** @type {(queries: string[], keys: string[]) => { text?: string[][] }} */
 export const readings = (queries, keys) =>
   Math.max(queries.length, keys.length) > TEXT_LIMIT
     ? {}

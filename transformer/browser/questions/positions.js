@@ -5,17 +5,18 @@ import { frameOf, label, namedAxis, tokenAxis } from "../frames.js";
 import { largest } from "../sampling.js";
 import { boundOf } from "./places.js";
 
+/** @import { Answering } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("../text.js").Text} Text
- * @typedef {import("../types.d.ts").Intervention} Intervention
- * @typedef {Record<string, any>} Data
- * @typedef {{ stack: string, kind: string, layer: number }} Site
+ * @typedef {import("../types.d.ts").StackName} StackName
+ * @typedef {import("../../web/types").PlotlyObject} PlotlyObject
  */
 
-/** @type {(item: Item, data: Data) => { stack: "encoder" | "decoder", table: Float32Array[], used: number }} */
+/** @type {(item: Item, data: import("./types").OfStack) => { stack: StackName, table: Float32Array[], used: number }} */
 export const tableOf = (item, { stack = item.facts.stacks[item.facts.stacks.length - 1] }) => {
-  const { positions: rowAt, maxLen } = /** @type {any} */ (item.model.network.stacks)[stack];
+  const { positions, maxLen } = item.model.network.stacks[stack];
+  const rowAt = /** @type {(position: number) => Float32Array} */ (positions);
   const table = Array.from({ length: maxLen }, (_, at) => rowAt(at));
   return { stack, table, used: item.labelsOf(stack).length };
 };
@@ -35,9 +36,9 @@ export const drawnPositions = (count, size) => {
     ...first.map((at) => (at === half - 1 ? count - 1 : rounded(half + at * step))),
   ];
 };
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"positions">} */
 const positions = (item, data) => {
-  const { which = "matrix", dimensions } = data;
+  const { which = "matrix", dimensions = [] } = data;
   const { stack, table, used } = tableOf(item, data);
   const figure = frameOf(item, which);
   const { layout } = figure;
@@ -47,21 +48,19 @@ const positions = (item, data) => {
     const [first] = figure.data;
     const x = Int32Array.from({ length: rows }, (_, at) => at);
     const [colours, dashes] = [CURVES, DASHES];
-    figure.data = dimensions.map(
-      (/** @type {number} */ dimension, /** @type {number} */ order) => ({
-        ...first,
-        ...{
-          x,
-          y: Float32Array.from(table, (row) => row[dimension]),
-          name: say("dimension {dimension}", { dimension }),
-        },
-        line: {
-          ...first.line,
-          color: colours[order % colours.length],
-          dash: dashes[Math.floor(order / colours.length) % dashes.length],
-        },
-      }),
-    );
+    figure.data = dimensions.map((dimension, order) => ({
+      ...first,
+      ...{
+        x,
+        y: Float32Array.from(table, (row) => row[dimension]),
+        name: say("dimension {dimension}", { dimension }),
+      },
+      line: {
+        ...first.line,
+        color: colours[order % colours.length],
+        dash: dashes[Math.floor(order / colours.length) % dashes.length],
+      },
+    }));
     layout.shapes[0].x1 = used - 0.5;
     return { figure };
   }
@@ -94,7 +93,7 @@ const positions = (item, data) => {
 const CURVES = ["rgb(0,114,178)", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
 const DASHES = ["solid", "dash", "dot", "dashdot"];
 
-const PARTS = ["token", "position", "sum"];
+const PARTS = /** @type {const} */ (["token", "position", "sum"]);
 const COLOURED = 0.995; // quantile at the ends of the colours
 const [ROW_PX, LEAST_PX, MOST_PX] = [19, 90, 520];
 /** @type {(values: Float32Array, share: number) => number} */
@@ -104,17 +103,16 @@ const quantile = (values, share) => {
   const low = Math.floor(at);
   return sorted[low] + (at - low) * ((sorted[low + 1] ?? sorted[low]) - sorted[low]);
 };
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"inputs">} */
 const inputs = (item, data) => {
   const { stack, table } = tableOf(item, data);
   const { text, model } = item;
   const labels = item.labelsOf(stack);
   const ids = stack === item.facts.stack ? text.ids : text.source;
-  const of = /** @type {any} */ (model.network.stacks[stack]);
+  const of = model.network.stacks[stack];
   const token = ids.map((id) => model.network.embedded(of, id));
   const position = ids.map((_, at) => table[text.positionOf(stack, at)]);
   const sum = token.map((row, at) => row.map((one, i) => one + position[at][i]));
-  /** @type {Record<string, Float32Array[]>} */
   const parts = { token, position, sum };
   const meanLength = (/** @type {Float32Array[]} */ rows) =>
     rows.reduce((all, row) => all + Math.sqrt(row.reduce((s, one) => s + one * one, 0)), 0) /
@@ -125,13 +123,13 @@ const inputs = (item, data) => {
   );
   const bound = quantile(every, COLOURED) || 1;
   const strips = frameOf(item, "strips");
-  strips.data.forEach((/** @type {any} */ trace, /** @type {number} */ at) =>
+  strips.data.forEach((trace, at) =>
     Object.assign(trace, { z: parts[PARTS[at]], zmin: -bound, zmax: bound }),
   );
   strips.layout.height = Math.min(MOST_PX, Math.max(LEAST_PX, ROW_PX * ids.length)) + 72 + 90;
   tokenAxis(strips.layout.yaxis, labels);
   Object.assign(strips.layout.meta, { stack, row_labels: labels });
-  strips.layout.annotations.forEach((/** @type {any} */ one, /** @type {number} */ at) => {
+  strips.layout.annotations.forEach((/** @type {PlotlyObject} */ one, /** @type {number} */ at) => {
     const name = numeral(meanLength(parts[PARTS[at]]).toFixed(2));
     one.text = say("{titles}, mean length {name}", {
       titles: strips.layout.meta.headings[at],
@@ -144,24 +142,30 @@ const inputs = (item, data) => {
       ? last
       : data.position;
   const one = frameOf(item, "token");
-  one.data.forEach((/** @type {any} */ trace, /** @type {number} */ at) => {
+  one.data.forEach((trace, at) => {
     const y = parts[PARTS[at]][chosen];
     Object.assign(trace, { x: Int32Array.from(y, (_, place) => place), y });
   });
   Object.assign(one.layout.meta, { stack, position: chosen, token: labels[chosen] });
   const difference =
     "inputDifference" in text
-      ? /** @type {any} */ (text).inputDifference(stack)
+      ? /** @type {import("../recorded.js").RecordedText} */ (
+          /** @type {unknown} */ (text)
+        ).inputDifference(stack)
       : differenceOf(text, stack, sum);
   return {
     ...{ strips, token: one, position: chosen, label: labels[chosen], difference },
-    lengths: Object.fromEntries(PARTS.map((name) => [name, meanLength(parts[name])])),
+    lengths: {
+      token: meanLength(token),
+      position: meanLength(position),
+      sum: meanLength(sum),
+    },
     normalised: Boolean(model.config.norm_embeddings),
   };
 };
 
 // The largest difference between the sums and what entered the first layer.
-/** @type {(text: Text, stack: "encoder" | "decoder", sum: Float32Array[]) => number} */
+/** @type {(text: Text, stack: StackName, sum: Float32Array[]) => number} */
 const differenceOf = (text, stack, sum) =>
   Math.max(
     ...sum.map((row, at) => {
@@ -171,7 +175,7 @@ const differenceOf = (text, stack, sum) =>
   );
 
 const N_NEAREST = 10;
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"nearest_tokens">} */
 const nearestTokens = (item, { position }) => {
   const { model, facts } = item;
   const { network, tokenizer } = model;

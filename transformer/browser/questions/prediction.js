@@ -6,11 +6,9 @@ import { largest, softmax } from "../sampling.js";
 import { Text } from "../text.js";
 import { fixed, logsOf, short } from "./places.js";
 
+/** @import { Answering } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
- * @typedef {import("../types.d.ts").Intervention} Intervention
- * @typedef {Record<string, any>} Data
- * @typedef {{ stack: string, kind: string, layer: number }} Site
  */
 
 const [COLUMN_PX, CELL_PX, MIN_LENS_PX] = [22, 60, 560];
@@ -19,7 +17,7 @@ const [N_CANDIDATES, N_CHOICES] = [20, 10];
 
 // ---- surprisal ----
 
-/** @type {(item: Item) => Data} */
+/** @type {Answering<"surprisal">} */
 const surprisal = (item) => {
   const { text, facts } = item;
   if (facts.stack === "encoder")
@@ -73,7 +71,7 @@ const surprisal = (item) => {
 
 // ---- the logit lens ----
 
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"lens">} */
 const lens = (item, { first = 0 }) => {
   const { text, facts, model } = item;
   const { tokenizer, network } = model;
@@ -134,7 +132,7 @@ const lens = (item, { first = 0 }) => {
     const [path, color] = [pathOf(black), black ? "#000000" : "#ffffff"];
     return path ? [{ type: "path", path, line: { color, width: 2.5 } }] : [];
   });
-  for (const [axis, texts_] of /** @type {[any, (string | null)[]][]} */ ([
+  for (const [axis, texts_] of /** @type {[import("../frames.js").Axis, (string | null)[]][]} */ ([
     [layout.xaxis, read],
     [layout.xaxis2, follows],
   ]))
@@ -159,7 +157,7 @@ const lens = (item, { first = 0 }) => {
 /** @type {(value: number) => string} */
 const percent = (value) =>
   value > 0 && value < 0.001 ? `&lt;${numeral("0.1")}%` : `${fixed(100 * value, 1)}%`;
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"masked">} */
 const masked = (item, { position }) => {
   const { facts, model, text } = item;
   const { tokenizer, network } = model;
@@ -223,7 +221,7 @@ const logitsOfWindow = ({ text, facts, model }, place) => {
 /** @type {(item: Item, place: number) => Float32Array} */
 export const logitsBefore = (item, place) =>
   item.start ? logitsOfWindow(item, place) : item.text.logitsAt(place - 1);
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"choices">} */
 const choices = (item, { step }) => {
   const { facts, model } = item;
   const place = facts.n_prompt + step;

@@ -4,9 +4,9 @@ import { numeral, say } from "../../web/messages.js";
 import { label } from "../frames.js";
 import { fixed, labelsAt, scoresOf, siteOf } from "./places.js";
 
+/** @import { Answering } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
- * @typedef {Record<string, any>} Data
  */
 
 const [MAX_DISTANCES, ROOM, DEGREES] = [256, 1.15, 180 / Math.PI];
@@ -43,13 +43,13 @@ const grouped = (number, digits) => {
 const plain = (text) =>
   label(text).replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"rotary">} */
 const rotary = (item, { site = "decoder.0.self", head = 0, query = null, pair: wanted = 0 }) => {
   const { text, model } = item;
   const { network, frames } = model;
   const { stack, layer, kind } = siteOf(site);
   const isBroken = ["no-rotation", "shuffled-positions"].some((what) => text.changes.has(what));
-  const { layers, maxLen } = /** @type {any} */ (network.stacks)[stack];
+  const { layers, maxLen } = network.stacks[stack];
   if (kind === "cross" || isBroken || !layers[layer].rotates) return { is_rotary: false };
   const { queries: labels } = labelsAt(item, site);
   const all = anglesOf(network._rotations, maxLen);

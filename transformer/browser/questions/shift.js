@@ -6,9 +6,9 @@ import { SHORT_MS, pauses } from "../pauses.js";
 import { boundOf } from "./places.js";
 import { tableOf } from "./positions.js";
 
+/** @import { Answering } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
- * @typedef {Record<string, any>} Data
  */
 
 const ON_CIRCLE = 1e-3; // how far from 1 the length of a sine and its cosine may be
@@ -66,7 +66,7 @@ const rotationOf = (from, to) => {
   }
   return lines;
 };
-/** @type {(item: Item, data: Data) => Promise<Data>} */
+/** @type {Answering<"shift">} */
 const shift = async (item, { k = 1, shown = null, ...data }) => {
   const { stack, table } = tableOf(item, data);
   const size = table[0].length;

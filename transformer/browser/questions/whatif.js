@@ -8,20 +8,19 @@ import { largest, softmax } from "../sampling.js";
 import { Text } from "../text.js";
 import { boundOf, fixed, logsOf, rowsOf, signed, siteOf } from "./places.js";
 
+/** @import { Answering } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("../types.d.ts").Intervention} Intervention
- * @typedef {Record<string, any>} Data
- * @typedef {{ stack: string, kind: string, layer: number }} Site
  */
 
 const BROKEN_TOKENS = 24;
 
-/** @type {(item: Item, data: Data) => Promise<Data>} */
+/** @type {Answering<"broken_text">} */
 const brokenText = async (item, { what = null, site = null, head = 0, position = null }) => {
   const { model, facts, text } = item;
   const { tokenizer, network } = model;
-  /** @type {any[]} */
+  /** @type {Intervention[]} */
   const interventions = what === null ? [] : [{ type: "break", what }];
   if (site !== null) interventions.push({ type: "ablate", ...siteOf(site), heads: [head] });
   if (facts.stack === "encoder") {
@@ -44,7 +43,7 @@ const brokenText = async (item, { what = null, site = null, head = 0, position =
   return { labels: ids.slice(facts.n_prompt).map((id) => tokenizer.label(id)) };
 };
 
-/** @type {(item: Item, data: Data) => Promise<Data>} */
+/** @type {Answering<"intact_text">} */
 const intactText = async (item, { forced = true }) => {
   const { model, facts } = item;
   const { text, max_new_tokens = 0, forced_tokens: tokens = [], ...settings } = facts.request;
@@ -80,7 +79,7 @@ export const before = (item, position) => {
   const logs = logsOf(text.logitsAt(row));
   return { text, target: item.facts.ids[position] ?? largest(logs, 1)[0], logs };
 };
-/** @type {(item: Item, data: Data) => Promise<Data>} */
+/** @type {Answering<"importance">} */
 const importance = async (item, { position = 1, stack, kind, by = "zero" }) => {
   const pause = pauses(SHORT_MS);
   const { text, target, logs } = before(item, position);
@@ -92,8 +91,9 @@ const importance = async (item, { position = 1, stack, kind, by = "zero" }) => {
     const changes = new Float32Array(nLayers * nHeads);
     for (const at of changes.keys()) {
       const site = { stack: where, kind: which, layer: Math.floor(at / nHeads) };
+      /** @type {Intervention} */
       const off = { type: "ablate", ...site, heads: [at % nHeads], by };
-      const changing = text.changing([/** @type {any} */ (off)], { upTo: row + 1 });
+      const changing = text.changing([off], { upTo: row + 1 });
       const changed = await finishedSlowly(changing, pause);
       changes[at] = logsOf(changed.logitsAt(row))[target] - logs[target];
     }
@@ -132,7 +132,7 @@ const importance = async (item, { position = 1, stack, kind, by = "zero" }) => {
   };
 };
 
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"contribution">} */
 const contribution = (item, { position, target }) => {
   const { model, facts, text } = item;
   const row = (position ?? facts.last_read) - item.start;
@@ -181,6 +181,7 @@ const contribution = (item, { position, target }) => {
 const contributionSays = ({ model }, parts) => {
   const { n_heads: nHeads } = model.network.config;
   const several = Object.keys(parts.heads).length > 1;
+  /** @type {Record<string, string>} */
   const words = {
     token: say("the token's own vector"),
     position: say("the vector of its position"),
@@ -210,7 +211,7 @@ const contributionSays = ({ model }, parts) => {
       adds,
     })),
     ...Object.entries(parts.others).map(([name, adds]) => ({
-      name: /** @type {any} */ (words)[name],
+      name: words[name],
       adds,
     })),
   ].sort((a, b) => b.adds - a.adds);
@@ -229,5 +230,5 @@ const contributionSays = ({ model }, parts) => {
 export const answers = {
   ...{ broken_text: brokenText, intact_text: intactText, importance, contribution },
   broken: (/** @type {Item} */ { model }) => model.frames.broken,
-  architecture: (/** @type {Item} */ item) => frameOf(item, "architecture"),
+  architecture: (/** @type {Item} */ { model }) => structuredClone(model.frames.architecture),
 };

@@ -6,9 +6,10 @@ import { Text } from "../text.js";
 import { writtenAfter } from "./journey.js";
 import { likeliestOf, named, placeOf } from "./places.js";
 
+/** @import { Answering } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
- * @typedef {Record<string, any>} Data
+ * @typedef {import("../types.d.ts").Intervention} Intervention
  */
 
 const [MOST_PIECES, N_LIKELIEST] = [10, 5];
@@ -17,8 +18,10 @@ const AROUND = /^[ \n\t.,:;!?…"'“”‘’«»()[\]]+|[ \n\t.,:;!?…"'“�
 const GOES_ON = /^[\p{L}\p{N}]/u; // the label of a token that goes on with the word before it
 
 // Whether a change names positions.
-const isPlaced = (/** @type {any} */ { type, positions, allow = [], forbid = [] }) =>
-  type === "patch" || Boolean(positions) || allow.length + forbid.length > 0;
+const isPlaced = (/** @type {Intervention} */ change) => {
+  if (change.type === "mask") return Boolean(change.allow?.length || change.forbid?.length);
+  return change.type === "patch" || (change.type !== "break" && Boolean(change.positions));
+};
 
 // Places of the tokens of each word; a special token is part of none.
 /** @type {(labels: string[], isSpecial: (place: number) => boolean) => number[][]} */
@@ -35,7 +38,7 @@ const wordsIn = (labels, isSpecial) => {
 
 // What is read before a prediction, of which words can be left out.
 class WordText {
-  /** @param {Item} item @param {Data} data */
+  /** @param {Item} item @param {import("./types").AtPosition} data */
   constructor(item, data) {
     const { facts, text, model, start } = item;
     this.item = item;
@@ -114,14 +117,14 @@ class WordText {
   }
 }
 
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"word_effects">} */
 const wordEffects = (item, data) => {
   const read = new WordText(item, data);
   const { text, facts, model } = item;
   const next = read.isEncoder ? undefined : facts.ids[read.place + 1];
   const logits = text.logitsAt(read.row);
   const target = data.target ?? next ?? largest(logits, 1)[0];
-  /** @type {(word: string, places: number[]) => Data} */
+  /** @type {(word: string, places: number[]) => import("../../views/journey/types").WordEffect} */
   const effect = (word, places) => {
     const { text: other, row } = read.without(places);
     const changed = other.logitsAt(row);
@@ -147,7 +150,7 @@ const wordEffects = (item, data) => {
   };
 };
 
-/** @type {(item: Item, data: Data) => Data} */
+/** @type {Answering<"without_words">} */
 const withoutWords = (item, data) => {
   const read = new WordText(item, data);
   const { text, row } = read.without(data.places);

@@ -22,6 +22,7 @@ import { focusText } from "./gradio.js";
 import { isOpening } from "./link.js";
 
 /** @import { FunctionComponent } from "preact" */
+/** @import { ClassProps } from "./types" */
 
 const KEY = "solved-lessons";
 
@@ -232,7 +233,7 @@ const Guide = () => {
     ? { words: say("Next lesson ›"), go: () => goToLesson(following) }
     : lessons.length && { words: say("Lessons ›"), go: chooseLesson };
   const [taught, setTaught] = useState(
-    /** @type {{ Class: FunctionComponent<any>, left: string | null } | null} */ (null),
+    /** @type {{ Class: FunctionComponent<ClassProps>, left: string | null } | null} */ (null),
   ); // of class.js
   const teach = (/** @type {string | null} */ left) =>
     loadLater("server/static/class.js", ({ Class }) => setTaught({ Class, left }));

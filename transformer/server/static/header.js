@@ -175,7 +175,7 @@ const Menu = ({ languages, space }) => {
   const menu = useRef(null);
   const page = () => pageAddress(space);
   const [Code, setCode] = useState(
-    /** @type {import("preact").FunctionComponent<any> | null} */ (null),
+    /** @type {typeof import("./code.js").PageCode | null} */ (null),
   );
   const show = () => loadLater("server/static/code.js", ({ PageCode }) => setCode(() => PageCode));
   // It goes as any menu does, and the page keeps what is chosen on it.

@@ -84,7 +84,10 @@ answerFrom(
 
 const LEAST_GB = 4; // of memory
 const mayLoadNetwork = () => {
-  const { connection, deviceMemory = LEAST_GB } = /** @type {any} */ (navigator);
+  const { connection, deviceMemory = LEAST_GB } =
+    /** @type {Navigator & { connection?: { saveData: boolean }, deviceMemory?: number }} */ (
+      navigator
+    );
   const isSmall = connection?.saveData || deviceMemory < LEAST_GB;
   return declared.in_browser.length > 0 && !isSmall && !asksForServer(window.location.search);
 };

@@ -139,8 +139,8 @@ const problemOf = async (name, data, signal, take) => {
   const here = answeredHere(name, data);
   if (here) {
     const isFailed = (/** @type {{ isFault?: boolean }} */ error) => error.isFault && hasServer();
-    const problem = await read(here(data, signal), take).catch((error) =>
-      isFailed(error) ? null : error.message,
+    const problem = await read(/** @type {AsyncIterable<Line>} */ (here(data, signal)), take).catch(
+      (error) => (isFailed(error) ? null : error.message),
     );
     if (problem !== null) return problem;
   }

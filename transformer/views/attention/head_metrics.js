@@ -99,8 +99,9 @@ const HeadRow = ({ measured, metrics, by, of: { stack, kind } }) => {
   </tr>`;
 };
 
-/** @type {(a: any, b: any) => number} */
-const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a - b);
+/** @type {(a: unknown, b: unknown) => number} */
+const compare = (a, b) =>
+  typeof a === "string" ? a.localeCompare(String(b)) : Number(a) - Number(b);
 // The heads by "head", "label" or a metric. Missing numbers are last in either order; equal ones keep the
 // network's order.
 /** @type {(heads: MeasuredHead[], by: string) => MeasuredHead[]} */

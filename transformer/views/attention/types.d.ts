@@ -61,9 +61,9 @@ export interface Metrics {
   n_left_out: number;
   n_shuffles: number;
 }
-/** One metric of every head as a picture. */
+/** One metric of every head as a picture; null: of a text of one token. */
 export interface MetricMap {
-  figure: Figure;
+  figure: Figure | null;
 }
 
 /** A head with its weight on the second token. */

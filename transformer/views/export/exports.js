@@ -11,6 +11,7 @@ import { html, useLayoutEffect, useState } from "../../web/preact.js";
 import { laterModule } from "../../web/scripts.js";
 import { isOwn, page } from "../../web/store.js";
 
+/** @import { ComponentChild } from "preact" */
 /** @import { ChangeOf } from "../../web/types" */
 /** @import { NamedFile, PlotBox, VisiblePicture } from "./types" */
 
@@ -204,7 +205,7 @@ const Exports = () => {
   const pick = (/** @type {ChangeOf<HTMLSelectElement>} */ { target }) =>
     setPicked(pictures[target.selectedIndex].box);
   // What is saved, and its formats: the rows of a table.
-  /** @type {(what: any, formats: any) => any} */
+  /** @type {(what: ComponentChild, formats: ComponentChild) => ComponentChild} */
   const row = (what, formats) =>
     html`<span class="what">${what}</span><span class="formats">${formats}</span>`;
   const network = html`<label><input type="checkbox" class="with-network" checked=${withNetwork}

@@ -1,8 +1,9 @@
 // What this room reads and writes: pictures of the page, and the content of saved pages (views/export/html.py, recorded.py,
 // notebook.py; packing.py and pack.js for its arrays).
 import type { Item } from "../../browser/item.js";
+import type { NumbersOfRun } from "../../browser/types";
 import type { Atlas } from "../../web/head_grid.js";
-import type { Batch, Run, StoredArray } from "../../web/types";
+import type { Batch, StoredArray } from "../../web/types";
 
 export type { FlatArray, NestedArray, StoredArray } from "../../web/types";
 
@@ -62,14 +63,6 @@ export interface SavedText extends NumbersOfRun {
   answers: StoredAnswer[];
   item?: Item;
   answersByKey?: Map<string, unknown>;
-}
-/** A run and its recorded numbers; see browser/recorded.js. */
-export interface NumbersOfRun {
-  run: Run;
-  lengths: Record<string, number>;
-  inputs: object;
-  normalised: boolean;
-  kinds: object[];
 }
 export interface SavedBatch extends Batch {
   answers: StoredAnswer[];

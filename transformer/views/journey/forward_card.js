@@ -16,6 +16,7 @@ const MIN_SHARE = 0.1; // of the largest activation: less is not shaded
 const NEW_TOKENS = "20"; // that are written after a sentence
 
 /**
+ * @typedef {import("preact").ComponentChild} ComponentChild
  * @typedef {import("./types").Neuron} Neuron
  * @typedef {import("./types").Forward} Forward
  * @typedef {import("./types").NeuronPassages} NeuronPassages
@@ -30,7 +31,7 @@ const piece = (label) => {
 };
 
 // The sentence at which a neuron fires most; a press reads it here. Its line is kept for it.
-/** @type {(props: { at: Forward, index: number, passages: NeuronPassages | null, choose: () => void }) => any} */
+/** @type {(props: { at: Forward, index: number, passages: NeuronPassages | null, choose: () => void }) => ComponentChild} */
 const Fires = ({ at: { stack, layer }, index, passages, choose }) => {
   const passage = passages?.passages[index];
   if (!passage)
@@ -46,7 +47,7 @@ const Fires = ({ at: { stack, layer }, index, passages, choose }) => {
     <bdi translate=${false}><span class="lead">${before}</span><strong>${token}</strong><span class="rest">${after}</span></bdi></button>`;
 };
 
-/** @type {(props: { neuron: Neuron, most: number, isChosen: boolean, choose: () => void, at: Forward, passages: NeuronPassages | null }) => any} */
+/** @type {(props: { neuron: Neuron, most: number, isChosen: boolean, choose: () => void, at: Forward, passages: NeuronPassages | null }) => ComponentChild} */
 const Row = ({ neuron, most, isChosen, choose, at, passages }) => {
   const { index, adds, activation, writes } = neuron;
   const amount = adds ?? activation;
@@ -60,7 +61,7 @@ const Row = ({ neuron, most, isChosen, choose, at, passages }) => {
 };
 
 // Where the neuron is most active in the text, and what it writes.
-/** @type {(props: { neuron: Neuron, stack: string }) => any} */
+/** @type {(props: { neuron: Neuron, stack: string }) => ComponentChild} */
 const MostActive = ({ neuron: { index, activations }, stack }) => {
   let best = 0;
   activations.forEach((one, at) => {
@@ -83,7 +84,7 @@ const passagesInWords = ({ n_sentences: count }) =>
         { n: wholeText(count) },
       );
 
-/** @type {(props: { neurons: Neuron[], at: Forward, word: string, count: number, passages: NeuronPassages | null }) => any} */
+/** @type {(props: { neurons: Neuron[], at: Forward, word: string, count: number, passages: NeuronPassages | null }) => ComponentChild} */
 const Neurons = ({ neurons, at, word, count, passages }) => {
   const { run } = page.run;
   const { stack } = at;
@@ -129,7 +130,7 @@ export const ForwardCard = ({ part, answer }) => {
   const found = useAnswer(part, both, answer && forwardAsked(answer)).current;
   const neurons = (found?.neurons ?? []).map((/** @type {Neuron} */ { index }) => index);
   const place = neurons.length > 0 && { model, stack: at.stack, layer: at.layer, neurons };
-  const recorded = (/** @type {any} */ data) => ask("neuron_passages", data).catch(() => null);
+  const recorded = (/** @type {object} */ data) => ask("neuron_passages", data).catch(() => null);
   const passages = useAnswer(part, recorded, place).current;
   const isOff = isForwardOff(at);
   const isOwn = at.stack === stack;

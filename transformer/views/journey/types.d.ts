@@ -65,16 +65,16 @@ export interface Telling {
   head?: Head;
   leads?: boolean;
 }
-/** The heads without which the next token is another; n: of how many. */
+/** The heads without which the next token is another; n: how many, null where trying them takes too long. */
 export interface Deciding {
-  n: number;
+  n: number | null;
   heads: Head[];
 }
 /** A neuron of a feed-forward. adds: to the logit of the word; writes: the tokens that it makes likelier. */
 export interface Neuron {
   index: number;
   activation: number;
-  activations: number[];
+  activations: number[] | Float32Array;
   adds: number | null;
   writes: string[];
 }

@@ -58,7 +58,8 @@ export const contentOf = (whole, textOf = String) => {
   }
   return content;
 };
-/** @type {(value: any) => boolean} */
+// The place of an array in the JSON, by its number; afterwards the array itself.
+/** @type {(value: { array?: unknown, shape?: unknown } | null) => boolean} */
 const isStored = (value) => value?.array !== undefined && Boolean(value.shape);
 /** @type {(text: string) => Promise<unknown>} */
 export const unpack = async (text) => contentOf(await gunzip(text));

@@ -24,16 +24,19 @@ import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
 import { contentOf, filled } from "./pack.js";
 
-/** @import { Choice, PlainValues } from "../../../web/types" */
+/** @import { Choice } from "../../../web/types" */
 /** @import { Item } from "../../../browser/item.js" */
 /** @import { Described, Event as LayoutEvent } from "../../../browser/page/layout.js" */
 /** @import { Question, SavedBatch, SavedNumbers, SavedStep, SavedText, StepCandidate } from "../types" */
 
-/** @type {{ site: { source: (name: string) => Blob, text: string } }} */
-const { site } = /** @type {any} */ (globalThis);
+const { site } =
+  /** @type {typeof globalThis & { site: { source: (name: string) => Blob, text: string } }} */ (
+    globalThis
+  );
 
+const noBatch = /** @type {SavedBatch} */ (/** @type {unknown} */ (null));
 /** @type {SavedNumbers} */
-const numbers = { texts: [], batch: /** @type {any} */ (null), frames: {} }; // as html.py writes them, once they are unpacked
+const numbers = { texts: [], batch: noBatch, frames: {} }; // as html.py writes them, once they are unpacked
 // The text of a batch that is shown, by its row; a run alone has row 0.
 const row = signal(0);
 
@@ -56,12 +59,20 @@ const storedOf = (text) =>
     text.answers.map(([name, data, answer]) => [keyOf(name, data), answer]),
   ));
 
-/** @type {Record<string, (item: Item, data: PlainValues, rows: Item[]) => object>} */
-const computed = {
+// Recorded weights to compare with would be worked out from the same numbers.
+/** @type {import("../../../browser/questions/types").Answering<"attention_math">} */
+const attentionMath = async (item, data) => ({
+  ...(await attention.attention_math(item, data)),
+  weights: undefined,
+});
+const answers = {
   ...{ ...attention, ...metrics, ...masks, ...positions, ...shift },
-  // Recorded weights to compare with would be worked out from the same numbers.
-  attention_math: (item, data) => ({ ...attention.attention_math(item, data), weights: null }),
+  attention_math: attentionMath,
 };
+const computed =
+  /** @type {Record<string, (item: Item, data: Question, rows: Item[]) => unknown>} */ (
+    /** @type {object} */ (answers)
+  );
 /** @type {(name: string) => (data: Question) => unknown} */
 const answerOf = (name) => (data) => {
   const isBatch = (data.run ?? data.batch) === numbers.batch.batch;
@@ -126,7 +137,7 @@ const Header = ({ props: { languages } }) => {
 
 const Tokens = () => {
   useDocument(["keydown"], ({ key }) => {
-    if (key === "Escape") together(() => (emit("escape"), setQuery(/** @type {any} */ (null)))); // as on the server's page
+    if (key === "Escape") together(() => (emit("escape"), setQuery(null))); // as on the server's page
   });
   return html`<${Text} facts=${page.run} />
     <p class="hint">${say("Outlined: given. Shaded: generated; the stronger the shade, the likelier. Choose a token to mark what it reads and, if what follows it was generated, to see what else could have come.")}</p>`;
