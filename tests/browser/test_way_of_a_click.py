@@ -12,7 +12,7 @@ from typing import Any
 from kit.browser import Visit
 from playwright.sync_api import CDPSession, expect
 
-PRESS, CLICK = 49, 37  # scripts of ours, without the libraries
+PRESS, CLICK = 43, 34  # scripts of ours, without the libraries
 MODULE = re.compile(r"const module(\d+) = \(\(\) => \{")  # as views/export/bundle.py writes it
 NAMED = re.compile(r'"([\w/.-]+\.js)": module(\d+)')
 

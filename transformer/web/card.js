@@ -134,7 +134,7 @@ export const useFollowed = (name, kind, grade, isReady) => {
     if (isNew) grade(answer);
   };
   useLayoutEffect(() => void follow(), [name, Boolean(read)]);
-  useDocument(["pointerup", "keyup", "change"], follow, true);
+  useDocument(kind in ANSWERS ? ["pointerup", "keyup", "change"] : [], follow, true);
   useLayoutEffect(() => void follow(), kind ? [page.run, page.head, page.query] : []);
 };
 

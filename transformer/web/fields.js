@@ -1,7 +1,7 @@
 // The view state of the page: the value of each field, also before its view is on the page. Each is declared once, in
 // Python (see declared.js); in a link, the history and a lesson it is a text.
 
-import { batch as together } from "./preact.js";
+import { batch as together, computed } from "./preact.js";
 import { addProblem, page, reactive } from "./store.js";
 import { everyField, fieldsOf, oneOf, textOf, valueOf, wholeNumber } from "./declared.js";
 
@@ -17,20 +17,36 @@ export const fields = reactive(
 // A field stored outside this module, as in `page`. set(value) throws an Error with a sentence for a value
 // that is not available.
 /** @type {<Value>(field: string, get: () => Value, set: (value: NonNullable<Value>) => void) => void} */
-export const bindField = (field, get, set) =>
-  void Object.defineProperty(fields, field, { get, set });
+export const bindField = (field, get, set) => {
+  Object.defineProperty(fields, field, { get, set });
+  changes[field] = changeOf(field);
+};
 
 // A field's initial value: the shown run's, else the declared default.
 /** @type {(field: string) => string} */
 const startOf = (field) => page.run?.opening?.[field] ?? textOf(everyField[field].default);
+// A field's text where it differs from its initial value, else null; worked out again once one of these changes.
+/** @type {(field: string) => { readonly value: string | null }} */
+const changeOf = (field) => {
+  const start = computed(() => startOf(field));
+  return computed(() => {
+    const text = textOf(fields[field]);
+    return text === start.value ? null : text;
+  });
+};
+const changes = Object.fromEntries(
+  Object.keys(everyField).map((field) => [field, changeOf(field)]),
+);
 /** @type {(field: string) => boolean} */
-const isChanged = (field) => textOf(fields[field]) !== startOf(field);
+const isChanged = (field) => changes[field].value !== null;
 // The fields that differ from their initial values.
 /** @type {() => Fields} */
-export const shownFields = () => {
-  const changed = Object.keys(everyField).filter(isChanged);
-  return Object.fromEntries(changed.map((field) => [field, textOf(fields[field])]));
-};
+export const shownFields = () =>
+  Object.fromEntries(
+    Object.entries(changes).flatMap(([field, { value }]) =>
+      value === null ? [] : [[field, value]],
+    ),
+  );
 // `shownFields` without those that name a place in this run or batch.
 /** @type {() => Fields} */
 export const lookFields = () => {

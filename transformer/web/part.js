@@ -220,7 +220,7 @@ export const useEvent = (name, listener) => {
   useMemo(() => on(name, (detail) => latest.current(detail)), []);
 };
 
-// Listen for events of the whole document; first: in the capture phase.
+// Listen for events of the whole document, of no name for none; first: in the capture phase.
 /** @type {<Name extends keyof DocumentEventMap>(names: Name[], listener: (event: DocumentEvent<Name>) => void, first?: boolean) => void} */
 export const useDocument = (names, listener, first = false) => {
   const latest = useRef(listener);
@@ -230,7 +230,7 @@ export const useDocument = (names, listener, first = false) => {
       latest.current(/** @type {Parameters<typeof listener>[0]} */ (event));
     for (const name of names) document.addEventListener(name, hear, first);
     return () => names.forEach((name) => document.removeEventListener(name, hear, first));
-  }, []);
+  }, [names.join(" ")]);
 };
 
 /** @type {{ answer: unknown, asked: unknown, key: string, isRefused: boolean }} */

@@ -172,11 +172,11 @@ const Guide = () => {
   // Where the visitor writes a text, the question is what follows it, not what the network has added.
   const asksNext = Boolean(card?.types) && card?.check !== "token";
   useLayoutEffect(() => {
-    const { stack, stacks = [], n_prompt: given } = page.run ?? {};
-    if (asksNext && stack === "decoder" && stacks.length === 1 && !page.query) {
-      setQuery({ stack, index: given - 1 });
+    const { stack, stacks = [], n_prompt: length = 0 } = (asksNext && page.run) || {};
+    if (stack === "decoder" && stacks.length === 1 && !page.query) {
+      setQuery({ stack, index: length - 1 });
     }
-  }, [asksNext, page.run, page.query]);
+  }, [asksNext, asksNext && page.run, asksNext && page.query]);
   // The pictures stay closed until a guess, the sentences that answer it until it is answered.
   const closed = {
     guessing: card !== null && isGuessing(card, state),
@@ -190,7 +190,7 @@ const Guide = () => {
     const to = (cardState.place ?? 0) + by;
     if (to >= 0 && to < cardState.deck.cards.length) goToCard(to);
   };
-  useDocument(["keydown"], (event) => {
+  useDocument(card ? ["keydown"] : [], (event) => {
     const by = leafing(event);
     if (!by) return;
     event.preventDefault(); // else the page would scroll

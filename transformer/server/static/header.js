@@ -1,7 +1,7 @@
 // The top of the page: the models, where to begin (the tour's cards, the lessons), and a menu of all else that
 // is done with the page as a whole.
 
-import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
+import { computed, html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { connectControls } from "./gradio.js";
 import { ASKED, askedIn, LANGUAGE, lasting } from "../../web/ask.js";
 import { chooseModel, isInHub, linkText } from "./link.js";
@@ -24,10 +24,11 @@ const DOES = {
   "fill-in": say("fills gaps"),
 };
 
+const modelShown = computed(() => look.run?.model);
 /** @param {{ props: { models: string[] } }} props */
 const Models = ({ props: { models } }) => {
   const named = models.filter((name) => name in DOES);
-  const shown = look.run?.model ?? models[0];
+  const shown = modelShown.value ?? models[0];
   useLayoutEffect(() => void (look.models = models), []);
   const hasOthers = useRef(models.length > named.length);
   hasOthers.current ||= !named.includes(shown);

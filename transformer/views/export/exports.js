@@ -7,7 +7,7 @@ import { escapeLabel } from "../../web/labels.js";
 import { capital, numeral, say } from "../../web/messages.js";
 import { headName, siteName } from "../../web/sites.js";
 import { mounted, trying } from "../../web/part.js";
-import { html, useLayoutEffect, useState } from "../../web/preact.js";
+import { computed, html, useLayoutEffect, useState } from "../../web/preact.js";
 import { laterModule } from "../../web/scripts.js";
 import { isOwn, page } from "../../web/store.js";
 
@@ -156,6 +156,8 @@ const runFile = async (form, withNetwork) => {
   return { blob: new Blob([content], { type: answer.type }), name: answer.name };
 };
 
+const isThere = computed(() => Boolean(page.run?.run));
+const isOfVisit = computed(() => page.run !== null && isOwn(page.run.model)); // its network is a visitor's own
 const Exports = () => {
   const [isOpen, setOpen] = useState(false);
   const [isBusy, setBusy] = useState(false);
@@ -186,10 +188,9 @@ const Exports = () => {
     }
   });
   const [withNetwork, setWithNetwork] = useState(false);
-  const { run } = page;
-  const isOwnRun = Boolean(run) && isOwn(run.model);
+  const isOwnRun = isOfVisit.value;
   const head = isOpen && page.head;
-  const disabled = !run?.run || isBusy;
+  const disabled = !isThere.value || isBusy;
   const chosen = Math.max(
     0,
     pictures.findIndex(({ box }) => box === picked),

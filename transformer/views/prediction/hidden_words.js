@@ -3,7 +3,7 @@
 
 import { percentText, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
-import { html } from "../../web/preact.js";
+import { computed, html } from "../../web/preact.js";
 import { readPosition } from "../../web/selection.js";
 import { page, predicts } from "../../web/store.js";
 import { Token } from "../../web/text.js";
@@ -38,19 +38,19 @@ const Hidden = ({ part, position, label, isHidden }) => {
   </div>`;
 };
 
+const isEncoder = computed(() => page.run?.stack === "encoder" && predicts());
 const HiddenWords = () => {
   const part = usePart();
-  const { run, query } = page;
-  const reads = run?.stack === "encoder" && predicts();
-  const masks = reads ? run.hidden : [];
-  const asked = reads ? readPosition() : -1; // next_words.js shows what the network says there
+  const run = isEncoder.value ? page.run : null;
+  const { hidden: masks = [], labels = [] } = run ?? {};
+  const asked = run ? readPosition() : -1; // next_words.js shows what the network says there
   const others = masks.filter((place) => place !== asked);
-  const positions = reads && query && !masks.includes(asked) ? [asked] : others;
-  return html`<section class="hidden-words" aria-label=${say("Hidden words")} hidden=${!reads}
+  const positions = run && page.query && !masks.includes(asked) ? [asked] : others;
+  return html`<section class="hidden-words" aria-label=${say("Hidden words")} hidden=${!run}
     ...${part.attributes({ run: run?.run, places: positions.join(",") })}>
     ${positions.map(
       (position) => html`<${Hidden} key=${position} part=${part} position=${position}
-      label=${run.labels[position]} isHidden=${masks.includes(position)} />`,
+      label=${labels[position]} isHidden=${masks.includes(position)} />`,
     )}
     <p class="hint hidden-hint">${say("Press a token of the text to hide it.")}</p>
   </section>`;
