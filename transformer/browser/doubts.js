@@ -22,7 +22,7 @@ const languageDoubts = (text, { english, others }) => {
   const wordsOf = (/** @type {string} */ some) => some.match(/[\p{L}\p{Nl}\p{No}]+/gu) ?? [];
   const lettersOf = (/** @type {string[]} */ some) => some.flatMap((word) => [...word]);
   const typed = wordsOf(text.replace(/\[[\p{L}\p{N}_]+\]/gu, " ")); // [MASK] is no word in capitals
-  const capitals = count(lettersOf(typed), (one) => /\p{Uppercase}/u.test(one));
+  const capitals = count(lettersOf(typed), (letter) => /\p{Uppercase}/u.test(letter));
   const said = [];
   const isLong = (/** @type {string} */ word) => [...word].length > 1;
   if (typed.filter(isLong).length > 1 && capitals > 0.8 * lettersOf(typed).length)
@@ -32,7 +32,7 @@ const languageDoubts = (text, { english, others }) => {
   const words = wordsOf(text);
   const letters = lettersOf(words);
   const lower = words.map((word) => word.toLowerCase());
-  const latin = count(letters, (one) => /\p{Script=Latin}/u.test(one));
+  const latin = count(letters, (letter) => /\p{Script=Latin}/u.test(letter));
   const nSigns = letters.length + (text.match(/\p{So}/gu)?.length ?? 0);
   const nEnglish = count(lower, (word) => english.includes(word));
   if (count(lower, (word) => others.includes(word)) > nEnglish || 2 * latin < nSigns)

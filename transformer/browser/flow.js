@@ -5,21 +5,22 @@
 /** @type {(every: Matrix[], size: number) => Float64Array} */
 const meanOf = (every, size) => {
   const mean = new Float64Array(size);
-  for (const one of every) for (let at = 0; at < size; at += 1) mean[at] += one[at] / every.length;
+  for (const matrix of every)
+    for (let at = 0; at < size; at += 1) mean[at] += matrix[at] / every.length;
   return mean;
 };
 
 // The product of two square matrices with n rows.
 /** @type {(a: Matrix, b: Matrix, n: number) => Float64Array} */
 const product = (a, b, n) => {
-  const found = new Float64Array(n * n);
+  const result = new Float64Array(n * n);
   for (let row = 0; row < n; row += 1)
     for (let at = 0; at < n; at += 1) {
-      const one = a[row * n + at];
-      if (!one) continue;
-      for (let to = 0; to < n; to += 1) found[row * n + to] += one * b[at * n + to];
+      const share = a[row * n + at];
+      if (!share) continue;
+      for (let to = 0; to < n; to += 1) result[row * n + to] += share * b[at * n + to];
     }
-  return found;
+  return result;
 };
 
 // layers: of each layer the weights of the heads that are not ablated. which: "mean", or of all these layers

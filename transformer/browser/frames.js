@@ -2,7 +2,7 @@
 
 import { say, sayList } from "../web/messages.js";
 
-/** @import { Answering, FigureName } from "./questions/types" */
+/** @import { Answerer, FigureName } from "./questions/types" */
 /**
  * @typedef {import("./item.js").Item} Item
  * @typedef {import("../web/types").Figure} Figure
@@ -130,7 +130,7 @@ const columns = (figure, words, sides, numbered) => {
   layout.meta.labels = sides;
   return figure;
 };
-/** @type {Answering<"columns">} */
+/** @type {Answerer<"columns">} */
 export const columnsOf = (item, { stack, kind }) => {
   const queries = item.labelsOf(stack);
   const keys = item.labelsOf(kind === "cross" ? "encoder" : stack);

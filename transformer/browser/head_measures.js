@@ -17,7 +17,7 @@ export const UNREACHED = -1; // of a query without such a key
 /** @type {(x: ArrayLike<number>, y: ArrayLike<number>) => number} */
 const correlation = (x, y) => {
   const mean = (/** @type {ArrayLike<number>} */ all) =>
-    Array.from(all).reduce((sum, one) => sum + one, 0) / all.length;
+    Array.from(all).reduce((sum, value) => sum + value, 0) / all.length;
   const [middle, centre] = [mean(x), mean(y)];
   let [both, ofX, ofY] = [0, 0, 0];
   for (let at = 0; at < x.length; at += 1) {
@@ -59,7 +59,7 @@ export class UnderMask {
     this.nKeys = nKeys;
     this.nQueries = allowed.length / nKeys;
     const queries = Array.from({ length: this.nQueries }, (_, query) => query);
-    this.counts = queries.map((query) => this._row(query).reduce((sum, one) => sum + one, 0));
+    this.counts = queries.map((query) => this._row(query).reduce((sum, may) => sum + may, 0));
     this.rows = queries.filter((query) => this.counts[query] >= 2);
     this.repeats = this._repeatsOf(tokens);
     /** @type {Record<string, Int32Array>} the key of each query whose weight is the metric */

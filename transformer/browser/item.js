@@ -49,7 +49,7 @@ export const rowsOf = (model, texts, outputs, interventions) => {
     return { source, ids: written.slice(0, network.last.maxLen) };
   });
   const most = (/** @type {"ids" | "source"} */ name) =>
-    Math.max(...read.map((one) => one[name].length));
+    Math.max(...read.map((each) => each[name].length));
   const padded = (/** @type {number[]} */ ids, /** @type {number} */ n) => [
     ...ids,
     ...new Array(n - ids.length).fill(tokenizer.padding),

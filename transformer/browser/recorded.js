@@ -28,7 +28,7 @@ export class RecordedText {
   /** @param {SiteName} site @returns {{ kind: RecordedKind, layer: number }} */
   _at(site) {
     const { stack, kind: name, layer } = partsOf(site);
-    const kind = this.kinds.find((one) => one.stack === stack && one.kind === name);
+    const kind = this.kinds.find((each) => each.stack === stack && each.kind === name);
     return { kind: /** @type {RecordedKind} */ (kind), layer };
   }
 

@@ -187,8 +187,8 @@ export class Runs {
         is: change,
         says: wordsOf(change),
       })),
-      hypotheses: (search?.hypotheses ?? []).map(({ ids: tokens, ...one }) => ({
-        ...{ text: tokenizer.decode(tokens), n_tokens: tokens.length, ...one },
+      hypotheses: (search?.hypotheses ?? []).map(({ ids: tokens, ...scores }) => ({
+        ...{ text: tokenizer.decode(tokens), n_tokens: tokens.length, ...scores },
       })),
       request: isEncoder ? { model: model.name, text } : { model: model.name, ...asked, ...early },
     };

@@ -59,7 +59,7 @@ const isUsual = (change, { kinds, n_heads: nHeads }, breaks) => {
   const isIndex = (/** @type {number} */ at, /** @type {number} */ end) =>
     Number.isInteger(at) && at >= 0 && at < end;
   const isThere = kinds.some(
-    (one) => one.stack === stack && one.kind === kind && isIndex(layer ?? 0, one.n_layers),
+    (each) => each.stack === stack && each.kind === kind && isIndex(layer ?? 0, each.n_layers),
   );
   const isKnown =
     ["mask", "patch"].includes(type) || (type === "ablate" && !part && Boolean(heads?.length));

@@ -67,7 +67,8 @@ const labelled = (label, control) =>
 /** @param {[string, string][]} choices @param {string} value */
 const optionsOf = (choices, value) =>
   choices.map(
-    ([words, one]) => html`<option value=${one} selected=${one === value}>${words}</option>`,
+    ([words, choice]) =>
+      html`<option value=${choice} selected=${choice === value}>${words}</option>`,
   );
 
 /** @type {Record<string, (props: PlainValues, id: number) => ComponentChild>} */
@@ -154,7 +155,8 @@ const Scripted = ({ id, name, script }) => {
 // ---- what holds others ----
 
 /** @type {(props: { children: Described[] }) => ComponentChild} */
-const Parts = ({ children }) => children.map((one) => html`<${Part} key=${one.id} of=${one} />`);
+const Parts = ({ children }) =>
+  children.map((child) => html`<${Part} key=${child.id} of=${child} />`);
 
 /** @param {Described} props */
 const Accordion = ({ name, id, children }) => {
@@ -207,10 +209,10 @@ const Part = ({ of }) => {
   return html`<div class=${`${kind} ${classes}`} id=${name}><${Parts} children=${children} /></div>`;
 };
 
-/** @type {(one: Described) => void} */
-const keep = (one) => {
-  parts.set(one.id, signal(one.props));
-  one.children.forEach(keep);
+/** @type {(component: Described) => void} */
+const keep = (component) => {
+  parts.set(component.id, signal(component.props));
+  component.children.forEach(keep);
 };
 const MAIN = ["main", "fillable", "column", "gap"].join(" "); // Gradio's names
 // The whole layout as an element. scripts: bundles that have come, by name: what they draw is drawn at once.

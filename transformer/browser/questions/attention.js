@@ -13,7 +13,7 @@ import {
   weightsRead,
 } from "./places.js";
 
-/** @import { Answering } from "./types" */
+/** @import { Answerer } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("../../web/head_numbers.js").SentNumbers} SentNumbers
@@ -36,7 +36,7 @@ const placesIn = (length, side) => {
     return place;
   });
 };
-/** @type {Answering<"atlas">} */
+/** @type {Answerer<"atlas">} */
 const atlas = (item, { stack, kind }) => {
   const { n_heads: nHeads, n_layers: nLayers } = item.model.network.config;
   const sites = sitesOf(item, stack, kind);
@@ -93,7 +93,7 @@ const stageOf = (item, { site, head, stage = "weights", scale = "sqrt" }) => {
   return { figure };
 };
 
-/** @type {Answering<"heatmap">} */
+/** @type {Answerer<"heatmap">} */
 const heatmap = (item, data) => {
   if (!data.numbers) return /** @type {SentNumbers} */ (stageOf(item, data)); // of a batch, a picture alone
   const { site, head } = data;
@@ -114,7 +114,7 @@ const heatmap = (item, data) => {
   return { ...sent, scores: scoresOf(item, site, head), weights: weightsRead(item, site, head) };
 };
 
-/** @type {Answering<"flow">} */
+/** @type {Answerer<"flow">} */
 const flow = (item, { stack, kind, which, layer = null }) => {
   const sites = sitesOf(item, stack, kind);
   const heads = Array.from({ length: item.model.network.config.n_heads }, (_, head) => head);
@@ -135,7 +135,7 @@ const flow = (item, { stack, kind, which, layer = null }) => {
   };
 };
 
-/** @type {Answering<"attention_math">} */
+/** @type {Answerer<"attention_math">} */
 const attentionMath = (item, { site, head, query }) => {
   const { text, model } = item;
   const { scoreSize: score_size, headSize: size, config } = model.network;
@@ -156,7 +156,7 @@ const attentionMath = (item, { site, head, query }) => {
 };
 
 // Which heads read a key at a query, as views/journey/journey.py.
-/** @type {Answering<"readers">} */
+/** @type {Answerer<"readers">} */
 const readers = (item, { stack, kind, query, key }) => {
   const rowOf = (/** @type {string} */ where, /** @type {number} */ place) =>
     where === item.facts.stack ? place - item.start : place;

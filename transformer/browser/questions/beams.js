@@ -5,7 +5,7 @@ import { fitted, frameOf, hover } from "../frames.js";
 import { requestOf } from "../requests.js";
 import { fixed } from "./places.js";
 
-/** @import { Answering } from "./types" */
+/** @import { Answerer } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("../../web/types").PlotlyObject} PlotlyObject
@@ -20,7 +20,7 @@ const searchOf = async (item) => {
   item.search ??= (await item.model.generate(requestOf(item.facts.request).request)).search;
   return /** @type {import("../types.d.ts").Search} */ (item.search);
 };
-/** @type {Answering<"beams">} */
+/** @type {Answerer<"beams">} */
 const beams = async (item) => {
   const { tokenizer } = item.model;
   const { hypotheses, steps } = await searchOf(item);

@@ -4,7 +4,7 @@ import { say } from "../../web/messages.js";
 import { frameOf, hover, label, matrixOf, namedAxis } from "../frames.js";
 import { boundOf, labelsAt, readings, rowsOf, switchedOff, weightsRead } from "./places.js";
 
-/** @import { AnsweringOfTwo } from "./types" */
+/** @import { AnswererOfTwo } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  * @typedef {[number | null, number | null, string]} Pair places in A and B, and how they are aligned
@@ -79,7 +79,7 @@ const placesOf = (pairs) => pairs.map((pair) => [pair.a, pair.b]);
 
 // ---- the answers ----
 
-/** @type {AnsweringOfTwo<"compare">} */
+/** @type {AnswererOfTwo<"compare">} */
 const compare = ({ facts }, _data, _rows, { facts: other }) => {
   const texts = /** @type {const} */ ([
     ["source", "source_labels"],
@@ -94,7 +94,7 @@ const compare = ({ facts }, _data, _rows, { facts: other }) => {
   return { texts: texts.filter(({ a, b }) => a.length && b.length) };
 };
 
-/** @type {AnsweringOfTwo<"outcomes">} */
+/** @type {AnswererOfTwo<"outcomes">} */
 const outcomes = (item, _data, _rows, { facts: other }) => {
   const { facts } = item;
   const pairs = shared(facts.labels, other.labels).filter(
@@ -137,9 +137,9 @@ const weightsOf = (item, site, head) => {
   const every = Array.from({ length: item.model.network.config.n_heads }, (_, at) => at);
   const nOn = every.length - new Set(switchedOff(item, site)).size;
   const all = every.map((at) => weightsRead(item, site, at));
-  return all[0].map((_, cell) => all.reduce((sum, one) => sum + one[cell], 0) / (nOn || 1));
+  return all[0].map((_, cell) => all.reduce((sum, weights) => sum + weights[cell], 0) / (nOn || 1));
 };
-/** @type {AnsweringOfTwo<"difference">} */
+/** @type {AnswererOfTwo<"difference">} */
 const difference = (
   item,
   { site, head, other_site: there, other_head: otherHead },

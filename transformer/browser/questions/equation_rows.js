@@ -12,7 +12,7 @@ import { labelsAt, rowsOf, scoresOf, siteOf } from "./places.js";
  * @typedef {import("../types.d.ts").AttentionPart} AttentionPart
  * @typedef {import("../types.d.ts").Norm} Norm
  * @typedef {import("./types").TopicOutline} TopicOutline
- * @typedef {{ stream: Float32Array, added: Float32Array, out: Float32Array, norm_of: Float32Array, normalised: Float32Array, norm: Norm | null }} Sublayer
+ * @typedef {{ stream: Float32Array, added: Float32Array, out: Float32Array, norm_of: Float32Array, normalised: Float32Array, norm: Norm | null }} SublayerRows
  * @typedef {Partial<Record<"read" | "wide" | "inner" | "made", Float32Array>> & { gate?: Float32Array | null }} Fed
  * @typedef {[number, number | string][]} Row numbers by their places
  * @typedef {Record<string, ArrayLike<number> | number | string | Row | null | undefined>} Numbers of each part the row that is shown
@@ -28,7 +28,7 @@ const WEIGHTS_EXACT = 1e-5;
 
 /** @type {(a: ArrayLike<number>, b: ArrayLike<number>) => number} */
 const apart = (a, b) =>
-  Array.from(a).reduce((most, one, at) => Math.max(most, Math.abs(one - b[at])), 0);
+  Array.from(a).reduce((most, x, at) => Math.max(most, Math.abs(x - b[at])), 0);
 /** @type {(from: number, to: number) => number[]} */
 const range = (from, to) => Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at);
 
@@ -94,7 +94,7 @@ export const mask = (chosen, { formula }) => {
 
 // ---- a layer at a token, as analysis/layer_at_position.py: from its recorded input on, with the heads' recorded weights ----
 
-/** @type {(chosen: Chosen) => { parts: { self: Sublayer, cross?: Sublayer }, fed: Fed, agrees: boolean }} */
+/** @type {(chosen: Chosen) => { parts: { self: SublayerRows, cross?: SublayerRows }, fed: Fed, agrees: boolean }} */
 const layerOf = ({ item, site, query }) => {
   const { text, model } = item;
   const { network } = model;
@@ -132,12 +132,12 @@ const layerOf = ({ item, site, query }) => {
     fed = { read, wide, gate, inner, made };
     return made;
   };
-  /** @type {(norms: Placement, x: Float32Array, work: (read: Float32Array) => Float32Array) => Sublayer} */
+  /** @type {(norms: Placement, x: Float32Array, work: (read: Float32Array) => Float32Array) => SublayerRows} */
   const passed = (norms, x, work) => {
     const read = normed(norms.input, x);
     const made = work(read);
-    const added = normed(norms.output, made).map((one) => one * scale);
-    const sum = x.map((one, i) => one + added[i]);
+    const added = normed(norms.output, made).map((value) => value * scale);
+    const sum = x.map((value, i) => value + added[i]);
     const out = normed(norms.sum, sum);
     const [norm_of, normalised] = norms.sum
       ? [sum, out]
@@ -148,9 +148,9 @@ const layerOf = ({ item, site, query }) => {
     return { stream: x, added, out, norm_of, normalised, norm };
   };
   const start = text.streamAt(at, query, stack).slice();
-  /** @type {{ self: Sublayer, cross?: Sublayer }} */
+  /** @type {{ self: SublayerRows, cross?: SublayerRows }} */
   const parts = { self: passed(layer.selfNorms, start, () => attended("self")) };
-  const after = (/** @type {Sublayer} */ part) => (parallel ? start : part.out);
+  const after = (/** @type {SublayerRows} */ part) => (parallel ? start : part.out);
   if (layer.cross)
     parts.cross = passed(/** @type {Placement} */ (layer.crossNorms), after(parts.self), () =>
       attended("cross"),
@@ -176,7 +176,7 @@ export const norm = (chosen) => {
     norm_of,
     normalised,
     norm: made,
-  } = /** @type {Sublayer} */ (parts[siteOf(chosen.site).kind]);
+  } = /** @type {SublayerRows} */ (parts[siteOf(chosen.site).kind]);
   const mean = (/** @type {ArrayLike<number>} */ all) =>
     Array.from(all).reduce((sum, x) => sum + x, 0) / all.length;
   const middle = mean(norm_of);

@@ -7,7 +7,7 @@ import { FIRST, attention, feedForward, mask, norm, positions } from "./equation
 import { labelsAt, siteOf } from "./places.js";
 import { logitsBefore } from "./prediction.js";
 
-/** @import { Answering, TopicOutline } from "./types" */
+/** @import { Answerer, TopicOutline } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("./equation_rows.js").Row} Row
@@ -61,7 +61,7 @@ const sampling = ({ item, position }) => {
     return sayN(
       "Only {n} of {all} tokens could be drawn.",
       "{n} of {all} tokens could be drawn.",
-      drawn.reduce((count, one) => count + Number(one > 0), 0),
+      drawn.reduce((count, share) => count + Number(share > 0), 0),
       { all: wholeText(logits.length) },
     );
   };
@@ -138,7 +138,7 @@ const tensorOf = ({ item, site }, { part, name, axes }, { numbers = {}, shown = 
   return { part, name, shape, cells, more: sizes[sizes.length - 1] - cells.length };
 };
 
-/** @type {Answering<"equations">} */
+/** @type {Answerer<"equations">} */
 const equations = (item, { topic = "attention", site, head, query = null, position = null }) => {
   const { topics, at } = item.model.frames.equations;
   const { queries } = labelsAt(item, site);

@@ -6,7 +6,7 @@ import { largest } from "../sampling.js";
 import { changedLogits, textTo, writtenAfter } from "./journey.js";
 import { likeliestOf, placeOf } from "./places.js";
 
-/** @import { Answering } from "./types" */
+/** @import { Answerer } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("../types.d.ts").Intervention} Intervention
@@ -66,7 +66,7 @@ const neuronsOf = (item, layer, row, target, asked) => {
   }));
 };
 
-/** @type {Answering<"feed_forward">} */
+/** @type {Answerer<"feed_forward">} */
 const feedForward = (item, data) => {
   const { stack, layer } = data;
   const { text, facts, model } = item;
@@ -81,7 +81,7 @@ const feedForward = (item, data) => {
   const isRead = facts.stack === "encoder";
   const target = data.target ?? largest(text.logitsAt(row), 1)[0];
   const isOwn = stack === model.network.last.name;
-  const isAltered = text.interventions.some((one) => changes(one, stack, layer));
+  const isAltered = text.interventions.some((change) => changes(change, stack, layer));
   return {
     ...{ logits, likeliest: likeliestOf(item, logits, N_WITHOUT) },
     labels: isRead
@@ -93,7 +93,7 @@ const feedForward = (item, data) => {
 };
 
 // The sentence in which each of some neurons is most active, as views/journey/passages.py.
-/** @type {Answering<"neuron_passages">} */
+/** @type {Answerer<"neuron_passages">} */
 const neuronPassages = ({ model }, { stack, layer = 0, neurons = [] }) => {
   const stored = model.frames.neurons;
   const recorded = stored?.neurons[`${stack}.${layer}`];

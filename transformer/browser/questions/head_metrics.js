@@ -6,17 +6,17 @@ import { UNREACHED, UnderMask, nameOfHead, ordersOf } from "../head_measures.js"
 import { SHORT_MS, pauses } from "../pauses.js";
 import { labelsAt, scoresOf, siteOf, sitesOf, switchedOff } from "./places.js";
 
-/** @import { Answering } from "./types" */
+/** @import { Answerer } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("../head_measures.js").Numbers} Numbers
  * @typedef {import("../head_measures.js").Measured} Measured
- * @typedef {import("./types").OfKind} OfKind
+ * @typedef {import("./types").AtKind} AtKind
  * @typedef {import("./types").Measures} Measures
  * @typedef {{ names: string[], heads: Measured[], nRows: number, nRepeats: number, nOrders: number }} Metrics
  */
 
-/** @type {(item: Item, of: OfKind) => Promise<Metrics>} */
+/** @type {(item: Item, of: AtKind) => Promise<Metrics>} */
 const measured = async (item, { stack, kind }) => {
   const pause = pauses(SHORT_MS);
   const { measures } = item.model.frames;
@@ -69,7 +69,7 @@ const measured = async (item, { stack, kind }) => {
   };
 };
 // The metrics of a kind of attention, worked out once for a run.
-/** @type {(item: Item, of: OfKind) => Promise<Metrics>} */
+/** @type {(item: Item, of: AtKind) => Promise<Metrics>} */
 const metricsOf = (item, { stack, kind }) => {
   const key = `${stack} ${kind}`;
   const known = item.metrics.get(key) ?? measured(item, { stack, kind });
@@ -99,7 +99,7 @@ const nearly = ({ metrics, limits }, { heads, names }) =>
       })
       .map((name) => /** @type {[Measured, string]} */ ([head, name])),
   );
-/** @type {(item: Item, of: OfKind, found: Metrics) => import("../../views/attention/types").HeadFinding | null} */
+/** @type {(item: Item, of: AtKind, found: Metrics) => import("../../views/attention/types").HeadFinding | null} */
 const findingOf = (item, { stack, kind }, found) => {
   const { measures } = item.model.frames;
   const labelled = found.heads.flatMap((head) =>
@@ -148,7 +148,7 @@ const orNull = (value) => (Number.isNaN(value) ? null : value);
 const plain = (numbers) =>
   Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, orNull(value)]));
 
-/** @type {Answering<"metrics">} */
+/** @type {Answerer<"metrics">} */
 const metrics = async (item, data) => {
   const found = await metricsOf(item, data);
   const { measures } = item.model.frames;
@@ -157,9 +157,9 @@ const metrics = async (item, data) => {
     const { title, unit, definition } = measures.metrics[name];
     const copies = found.heads.flatMap(({ shuffled }) => (shuffled[name] ? [shuffled[name]] : []));
     const [means, largest] = [0, 1].map((at) =>
-      copies.map((one) => one[at]).filter((one) => !Number.isNaN(one)),
+      copies.map((copy) => copy[at]).filter((value) => !Number.isNaN(value)),
     );
-    const mean = means.reduce((sum, one) => sum + one, 0) / means.length;
+    const mean = means.reduce((sum, x) => sum + x, 0) / means.length;
     return {
       ...{ name, title, unit, definition, shuffled: orNull(mean) },
       shuffled_most: largest.length ? Math.max(...largest) : null,
@@ -179,7 +179,7 @@ const metrics = async (item, data) => {
   };
 };
 
-/** @type {Answering<"metric_map">} */
+/** @type {Answerer<"metric_map">} */
 const metricMap = async (item, { stack, kind, metric }) => {
   const { heads } = await metricsOf(item, { stack, kind });
   const { frames, network } = item.model;
@@ -194,17 +194,19 @@ const metricMap = async (item, { stack, kind, metric }) => {
       (__, layer) => heads[layer * nHeads + head].values[metric],
     ),
   );
-  const values = heads.map(({ values: all }) => all[metric]).filter((one) => !Number.isNaN(one));
+  const values = heads
+    .map(({ values: all }) => all[metric])
+    .filter((value) => !Number.isNaN(value));
   if (frames.measures.metrics[metric].unit) cells.zmax = Math.max(0, ...values) || 1;
   return { figure };
 };
 
-/** @type {Answering<"passages">} */
+/** @type {Answerer<"passages">} */
 const passages = async (item, { site, head }) => {
   const { measures, passages: known } = item.model.frames;
   const { stack, layer, kind } = siteOf(site);
   const { heads } = await metricsOf(item, { stack, kind });
-  const name = heads.find((one) => one.layer === layer && one.head === head)?.name;
+  const name = heads.find((scored) => scored.layer === layer && scored.head === head)?.name;
   const found = name && known.heads[`${site} ${head}`]?.[name];
   if (!found) return { passages: [], label: null, title: "", n_texts: known.n_texts };
   const { label, title } = measures.metrics[name];

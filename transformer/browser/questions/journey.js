@@ -5,7 +5,7 @@ import { Text } from "../text.js";
 import { finishedSlowly, inBackground } from "../pauses.js";
 import { likeliestOf, named, nameOf, placeOf, siteOf, sitesOf, switchedOff } from "./places.js";
 
-/** @import { Answering } from "./types" */
+/** @import { Answerer } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("../types.d.ts").Intervention} Intervention
@@ -55,7 +55,7 @@ const bestHead = (item, heads, counted = true) => {
     }),
   );
   const reading = counted
-    ? all.filter((one) => !switchedOff(item, nameOf(one)).includes(one.head))
+    ? all.filter((part) => !switchedOff(item, nameOf(part)).includes(part.head))
     : all;
   const best = reading.reduce((a, b) => (b.adds > a.adds ? b : a));
   return best.adds > 0 || !counted ? best : null;
@@ -64,7 +64,7 @@ const bestHead = (item, heads, counted = true) => {
 // ---- the journey ----
 
 /** @type {(stream: Float32Array) => number} */
-const normOf = (stream) => Math.sqrt(stream.reduce((sum, one) => sum + one * one, 0));
+const normOf = (stream) => Math.sqrt(stream.reduce((sum, x) => sum + x * x, 0));
 
 /** @type {(item: Item) => import("../../views/journey/types").JourneyAnswer["encoder"]} */
 const encoderOf = ({ text, model }) => {
@@ -76,7 +76,7 @@ const encoderOf = ({ text, model }) => {
   return { norms: Float32Array.from({ length: nLayers + 1 }, (_, layer) => mean(layer)), lens: [] };
 };
 
-/** @type {Answering<"journey">} */
+/** @type {Answerer<"journey">} */
 const journey = (item, data) => {
   const { text, facts, model } = item;
   const { network, tokenizer } = model;
@@ -101,7 +101,7 @@ const journey = (item, data) => {
   };
 };
 
-/** @type {Answering<"without_head">} */
+/** @type {Answerer<"without_head">} */
 const withoutHead = (item, data) => {
   const { row } = placeOf(item, data);
   const interventions = [...item.text.interventions, off(data.site, data.head)];
@@ -111,7 +111,7 @@ const withoutHead = (item, data) => {
 
 const MOST_OPERATIONS = 1e11; // of trying all heads: some seconds of one core
 // The heads without each of which alone another token would follow; n null: trying them takes too long.
-/** @type {Answering<"deciding">} */
+/** @type {Answerer<"deciding">} */
 const deciding = (item, data) =>
   inBackground(async (pause) => {
     const { row } = placeOf(item, data);
@@ -168,7 +168,7 @@ export const writtenAfter = ({ model: { tokenizer, network } }, text) => {
   }
   return labels;
 };
-/** @type {Answering<"continuation">} */
+/** @type {Answerer<"continuation">} */
 const continuation = (item, data) => {
   if (item.facts.stack === "encoder") return { labels: [] };
   const { place, row } = placeOf(item, data);
@@ -177,7 +177,7 @@ const continuation = (item, data) => {
   return { labels: writtenAfter(item, textTo(item, changes, place, row)) };
 };
 
-/** @type {Answering<"telling">} */
+/** @type {Answerer<"telling">} */
 const telling = (item) => {
   const { text, facts, model } = item;
   const [first, last] = [facts.n_prompt - 1, facts.ids.length - 1];

@@ -6,7 +6,7 @@ import { frameOf, label, matrixOf, stretched } from "../frames.js";
 import { softmax } from "../sampling.js";
 import { labelsAt, readings, rowsOf, scoresOf, siteOf } from "./places.js";
 
-/** @import { Answering, AnsweringOfBatch } from "./types" */
+/** @import { Answerer, AnswererOfBatch } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  */
@@ -48,7 +48,7 @@ const masksOf = (item, site) => {
     combined: item.text.allowed(site),
   };
 };
-/** @type {Answering<"mask">} */
+/** @type {Answerer<"mask">} */
 const mask = (item, { which = "combined", stack = item.facts.stack, kind = "self", layer = 0 }) => {
   const site = `${stack}.${layer}.${kind}`;
   const { queries, keys } = labelsAt(item, site);
@@ -66,7 +66,7 @@ const mask = (item, { which = "combined", stack = item.facts.stack, kind = "self
   return { figure };
 };
 
-/** @type {AnsweringOfBatch<"padded">} */
+/** @type {AnswererOfBatch<"padded">} */
 const padded = (item, { stack = item.facts.stack }, rows) => {
   const labels = rows.map((row) => row.labelsOf(stack));
   const counts = rows.map((row) => row.facts.n_text[stack]);
@@ -93,9 +93,11 @@ const padded = (item, { stack = item.facts.stack }, rows) => {
   const named = isSmall ? say("{title}: {part}", { title: where, part: "%{text}" }) : where;
   Object.assign(trace, {
     z: isText,
-    customdata: isText.map((row) => Uint8Array.from(row, (one) => Number(one === 1))),
+    customdata: isText.map((row) => Uint8Array.from(row, (mark) => Number(mark === 1))),
     text: isSmall
-      ? labels.map((row, at) => row.map((one, place) => (place < counts[at] ? label(one, 8) : "")))
+      ? labels.map((row, at) =>
+          row.map((token, place) => (place < counts[at] ? label(token, 8) : "")),
+        )
       : undefined,
     texttemplate: isSmall ? "%{text}" : undefined,
     hovertemplate: `${named}<br>${say("token")} %{customdata}<extra></extra>`,
@@ -137,7 +139,7 @@ const removalSays = (item, site, share, which, freed) => {
   );
   return which === "padding" && !share && isCausal(site) ? hiddenAlready() : start;
 };
-/** @type {Answering<"removal">} */
+/** @type {Answerer<"removal">} */
 const removal = (item, { site, head, which = null }) => {
   const { queries, keys } = labelsAt(item, site);
   const { stack } = siteOf(site);
@@ -145,8 +147,7 @@ const removal = (item, { site, head, which = null }) => {
   const acting = [...(padding ? ["padding"] : []), ...(byPosition ? ["causal"] : [])];
   const nText = item.facts.n_text[stack];
   const mean = (/** @type {(query: number) => number} */ of) =>
-    Array.from({ length: nText }, (_, query) => of(query)).reduce((sum, one) => sum + one, 0) /
-    nText;
+    Array.from({ length: nText }, (_, query) => of(query)).reduce((sum, x) => sum + x, 0) / nText;
   const real = item.text.weights(site, head);
   const masks = masksOf(item, site);
   const nKeys = keys.length;
@@ -184,7 +185,7 @@ const removal = (item, { site, head, which = null }) => {
       queries.length,
     ),
     customdata: rowsOf(
-      Array.from(real, (one, at) => [one, weights[at]]),
+      Array.from(real, (weight, at) => [weight, weights[at]]),
       queries.length,
     ),
     ...readings(queries, keys),
@@ -198,7 +199,7 @@ const removal = (item, { site, head, which = null }) => {
   };
 };
 
-/** @type {Answering<"used_mask">} */
+/** @type {Answerer<"used_mask">} */
 const usedMask = (item, { site }) => {
   const { queries, keys } = labelsAt(item, site);
   const allowed = item.text.allowed(site);

@@ -7,7 +7,7 @@ import { Text } from "../text.js";
 import { boundOf, logsOf } from "./places.js";
 import { before } from "./whatif.js";
 
-/** @import { Answering } from "./types" */
+/** @import { Answerer } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  */
@@ -21,14 +21,14 @@ const PAIRS =
     .flatMap((pair) => [pair.split(" "), pair.split(" ").reverse()]);
 /** @type {(item: Item) => number} */
 const firstWritten = ({ facts }) => Math.min(facts.n_prompt, facts.ids.length - 1);
-/** @type {Answering<"other_text">} */
+/** @type {Answerer<"other_text">} */
 const otherText = (item, { position = null }) => {
   const { model, facts, text } = item;
   const here = facts.source_labels.length
     ? facts.text
     : model.tokenizer.decode(text.ids.slice(0, (position ?? firstWritten(item)) - item.start));
-  const length = (/** @type {string} */ one) => {
-    const { source, ids } = model.prepare(one);
+  const length = (/** @type {string} */ typed) => {
+    const { source, ids } = model.prepare(typed);
     return (source.length ? source : ids).length;
   };
   const words = new Set(here.match(/\p{L}+/gu));
@@ -42,7 +42,7 @@ const otherText = (item, { position = null }) => {
     .map(([word, other]) =>
       here.replace(new RegExp(`(?<![\\p{L}\\p{N}_])${word}(?![\\p{L}\\p{N}_])`, "gu"), other),
     )
-    .find((one) => length(one) === length(here));
+    .find((variant) => length(variant) === length(here));
   return { variant: changed ?? null, teaching: model.frames.teaching };
 };
 /** @type {(item: Item, other: Text) => number} */
@@ -56,7 +56,7 @@ const mostChanged = ({ text, facts }, other) => {
     );
   return 1 + drops.indexOf(Math.max(...drops));
 };
-/** @type {Answering<"patching">} */
+/** @type {Answerer<"patching">} */
 const patching = (
   item,
   {
@@ -129,7 +129,7 @@ const patching = (
   ) => {
     const texts = own
       .slice(0, n)
-      .map((one, place) => (one === their[place] ? label(one) : `<b>${label(one)}</b>`));
+      .map((name, place) => (name === their[place] ? label(name) : `<b>${label(name)}</b>`));
     namedAxis(where, texts);
   };
   axis(layout.xaxis, labels, otherLabels);

@@ -41,7 +41,7 @@ export const switchedOff = ({ text, model }, site) => {
 };
 /** @type {(item: Item, stack: StackName, kind: Kind) => string[]} */
 export const sitesOf = ({ model, facts }, stack, kind) => {
-  const own = facts.kinds?.find((one) => one.stack === stack && one.kind === kind);
+  const own = facts.kinds?.find((each) => each.stack === stack && each.kind === kind);
   const length = own?.n_layers ?? model.network.config.n_layers;
   return Array.from({ length }, (_, layer) => nameOf({ stack, layer, kind }));
 };
@@ -145,6 +145,6 @@ export const short = (value, digits) => {
 /** @type {(logits: Float32Array) => Float32Array} */
 export const logsOf = (logits) => {
   const most = logits.reduce((a, b) => Math.max(a, b), -Infinity);
-  const sum = Math.log(logits.reduce((all, one) => all + Math.exp(one - most), 0)) + most;
-  return logits.map((one) => one - sum);
+  const sum = Math.log(logits.reduce((all, logit) => all + Math.exp(logit - most), 0)) + most;
+  return logits.map((logit) => logit - sum);
 };

@@ -5,7 +5,7 @@ import { frameOf, label, namedAxis, tokenAxis } from "../frames.js";
 import { largest } from "../sampling.js";
 import { boundOf } from "./places.js";
 
-/** @import { Answering } from "./types" */
+/** @import { Answerer } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("../text.js").Text} Text
@@ -13,7 +13,7 @@ import { boundOf } from "./places.js";
  * @typedef {import("../../web/types").PlotlyObject} PlotlyObject
  */
 
-/** @type {(item: Item, data: import("./types").OfStack) => { stack: StackName, table: Float32Array[], used: number }} */
+/** @type {(item: Item, data: import("./types").AtStack) => { stack: StackName, table: Float32Array[], used: number }} */
 export const tableOf = (item, { stack = item.facts.stacks[item.facts.stacks.length - 1] }) => {
   const { positions, maxLen } = item.model.network.stacks[stack];
   const rowAt = /** @type {(position: number) => Float32Array} */ (positions);
@@ -36,7 +36,7 @@ export const drawnPositions = (count, size) => {
     ...first.map((at) => (at === half - 1 ? count - 1 : rounded(half + at * step))),
   ];
 };
-/** @type {Answering<"positions">} */
+/** @type {Answerer<"positions">} */
 const positions = (item, data) => {
   const { which = "matrix", dimensions = [] } = data;
   const { stack, table, used } = tableOf(item, data);
@@ -79,11 +79,11 @@ const positions = (item, data) => {
     return { figure };
   }
   const units = drawn.map((row) => {
-    const length = Math.sqrt(row.reduce((sum, one) => sum + one * one, 0)) || 1;
-    return row.map((one) => one / length);
+    const length = Math.sqrt(row.reduce((sum, x) => sum + x * x, 0)) || 1;
+    return row.map((x) => x / length);
   });
   cells.z = units.map((a) =>
-    Float32Array.from(units, (b) => a.reduce((sum, one, at) => sum + one * b[at], 0)),
+    Float32Array.from(units, (b) => a.reduce((sum, x, at) => sum + x * b[at], 0)),
   );
   if (some) Object.assign(cells, { x: some, y: some });
   Object.assign(layout.shapes[0], { x1: used - 0.5, y1: used - 0.5 });
@@ -103,7 +103,7 @@ const quantile = (values, share) => {
   const low = Math.floor(at);
   return sorted[low] + (at - low) * ((sorted[low + 1] ?? sorted[low]) - sorted[low]);
 };
-/** @type {Answering<"inputs">} */
+/** @type {Answerer<"inputs">} */
 const inputs = (item, data) => {
   const { stack, table } = tableOf(item, data);
   const { text, model } = item;
@@ -112,11 +112,10 @@ const inputs = (item, data) => {
   const of = model.network.stacks[stack];
   const token = ids.map((id) => model.network.embedded(of, id));
   const position = ids.map((_, at) => table[text.positionOf(stack, at)]);
-  const sum = token.map((row, at) => row.map((one, i) => one + position[at][i]));
+  const sum = token.map((row, at) => row.map((x, i) => x + position[at][i]));
   const parts = { token, position, sum };
   const meanLength = (/** @type {Float32Array[]} */ rows) =>
-    rows.reduce((all, row) => all + Math.sqrt(row.reduce((s, one) => s + one * one, 0)), 0) /
-    rows.length;
+    rows.reduce((all, row) => all + Math.sqrt(row.reduce((s, x) => s + x * x, 0)), 0) / rows.length;
   const every = Float32Array.from(
     PARTS.flatMap((name) => parts[name].flatMap((row) => [...row])),
     Math.abs,
@@ -141,12 +140,12 @@ const inputs = (item, data) => {
     data.position === null || data.position === undefined || data.position > last
       ? last
       : data.position;
-  const one = frameOf(item, "token");
-  one.data.forEach((trace, at) => {
+  const lines = frameOf(item, "token");
+  lines.data.forEach((trace, at) => {
     const y = parts[PARTS[at]][chosen];
     Object.assign(trace, { x: Int32Array.from(y, (_, place) => place), y });
   });
-  Object.assign(one.layout.meta, { stack, position: chosen, token: labels[chosen] });
+  Object.assign(lines.layout.meta, { stack, position: chosen, token: labels[chosen] });
   const difference =
     "inputDifference" in text
       ? /** @type {import("../recorded.js").RecordedText} */ (
@@ -154,7 +153,7 @@ const inputs = (item, data) => {
         ).inputDifference(stack)
       : differenceOf(text, stack, sum);
   return {
-    ...{ strips, token: one, position: chosen, label: labels[chosen], difference },
+    ...{ strips, token: lines, position: chosen, label: labels[chosen], difference },
     lengths: {
       token: meanLength(token),
       position: meanLength(position),
@@ -175,7 +174,7 @@ const differenceOf = (text, stack, sum) =>
   );
 
 const N_NEAREST = 10;
-/** @type {Answering<"nearest_tokens">} */
+/** @type {Answerer<"nearest_tokens">} */
 const nearestTokens = (item, { position }) => {
   const { model, facts } = item;
   const { network, tokenizer } = model;
@@ -183,13 +182,13 @@ const nearestTokens = (item, { position }) => {
   const own = facts.ids[place];
   const vector = (/** @type {number} */ id) => network.embedded(network.last, id);
   const norm = (/** @type {Float32Array} */ row) =>
-    Math.sqrt(row.reduce((sum, one) => sum + one * one, 0)) || 1;
+    Math.sqrt(row.reduce((sum, x) => sum + x * x, 0)) || 1;
   const mine = vector(own);
   const cosines = Float32Array.from(
     { length: network.vocabularyOf(network.last.name) },
     (_, id) => {
       const other = vector(id);
-      return other.reduce((sum, one, i) => sum + one * mine[i], 0) / (norm(other) * norm(mine));
+      return other.reduce((sum, x, i) => sum + x * mine[i], 0) / (norm(other) * norm(mine));
     },
   );
   cosines[own] = -Infinity;
@@ -202,13 +201,13 @@ const nearestTokens = (item, { position }) => {
   Object.assign(bars, {
     x: values,
     y: values.map((_, at) => at),
-    text: values.map((one) => numeral(one.toFixed(2))),
+    text: values.map((cosine) => numeral(cosine.toFixed(2))),
   });
   bars.marker.color = values.map((_, at) => (at ? accent : muted));
   layout.xaxis.range = [Math.min(0, ...values), 1.1];
   namedAxis(layout.yaxis, [
     `<b>${label(facts.labels[place])}</b>`,
-    ...labels.map((one) => label(one)),
+    ...labels.map((token) => label(token)),
   ]);
   layout.yaxis.range = [values.length - 0.4, -0.6];
   layout.height = 140 + 32 * values.length;

@@ -6,7 +6,7 @@ import { largest, softmax } from "../sampling.js";
 import { Text } from "../text.js";
 import { fixed, logsOf, short } from "./places.js";
 
-/** @import { Answering } from "./types" */
+/** @import { Answerer } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  */
@@ -17,7 +17,7 @@ const [N_CANDIDATES, N_CHOICES] = [20, 10];
 
 // ---- surprisal ----
 
-/** @type {Answering<"surprisal">} */
+/** @type {Answerer<"surprisal">} */
 const surprisal = (item) => {
   const { text, facts } = item;
   if (facts.stack === "encoder")
@@ -32,7 +32,7 @@ const surprisal = (item) => {
     at ? -logsOf(text.logitsAt(at - 1))[id] / Math.LN2 : null,
   );
   const known = bits.slice(1).map(Number);
-  const mean = known.reduce((sum, one) => sum + one, 0) / known.length;
+  const mean = known.reduce((sum, x) => sum + x, 0) / known.length;
   const labels = item.labelsOf(facts.stack);
   const n = labels.length;
   const nGiven = Math.max(0, Math.min(facts.n_prompt - item.start, n));
@@ -41,11 +41,11 @@ const surprisal = (item) => {
   const { given, generated } = layout.meta.colours;
   const isGiven = (/** @type {number} */ at) => at < nGiven;
   Object.assign(bars, {
-    ...{ x: labels.map((_, at) => at), y: Float64Array.from(bits, (one) => one ?? NaN) },
-    customdata: labels.map((one, at) => {
+    ...{ x: labels.map((_, at) => at), y: Float64Array.from(bits, (bit) => bit ?? NaN) },
+    customdata: labels.map((token, at) => {
       const bit = bits[at];
-      if (bit === null) return `${hover(one)}<br>${say("nothing predicted it")}`;
-      const head = sayList([hover(one), isGiven(at) ? say("given") : say("generated")]);
+      if (bit === null) return `${hover(token)}<br>${say("nothing predicted it")}`;
+      const head = sayList([hover(token), isGiven(at) ? say("given") : say("generated")]);
       return `${head}<br>${fixed(bit, 3)} ${say("bits")}<br>p = ${short(2 ** -bit, 4)}`;
     }),
   });
@@ -54,12 +54,12 @@ const surprisal = (item) => {
   layout.width = 80 + COLUMN_PX * n;
   namedAxis(
     layout.xaxis,
-    labels.map((one) => label(one, LENS_CHARACTERS)),
+    labels.map((token) => label(token, LENS_CHARACTERS)),
   );
   Object.assign(layout.shapes[0], { y0: mean, y1: mean });
   const summary = { mean_bits: mean, perplexity: 2 ** mean, n_tokens: known.length };
   Object.assign(layout.meta, { labels, given: nGiven, first: item.start, summary });
-  layout.meta.probabilities = bits.map((one) => (one === null ? null : 2 ** -one));
+  layout.meta.probabilities = bits.map((bit) => (bit === null ? null : 2 ** -bit));
   const says = sayN(
     "{mean_bits} bits; perplexity {perplexity}, of {n} token",
     "mean {mean_bits} bits per token; perplexity {perplexity}, over {n} tokens",
@@ -71,7 +71,7 @@ const surprisal = (item) => {
 
 // ---- the logit lens ----
 
-/** @type {Answering<"lens">} */
+/** @type {Answerer<"lens">} */
 const lens = (item, { first = 0 }) => {
   const { text, facts, model } = item;
   const { tokenizer, network } = model;
@@ -114,9 +114,9 @@ const lens = (item, { first = 0 }) => {
   Object.assign(texts, {
     x: best.flatMap((row) => row.map((_, column) => column)),
     y: best.flatMap((row, at) => row.map(() => at + 0.06)),
-    text: best.flatMap((row) => row.map((one) => fitted(one, CELL_PX - 8)[0])),
+    text: best.flatMap((row) => row.map((token) => fitted(token, CELL_PX - 8)[0])),
   });
-  texts.textfont.color = inBlack.flat().map((one) => (one ? "#000000" : "#ffffff"));
+  texts.textfont.color = inBlack.flat().map((isBlack) => (isBlack ? "#000000" : "#ffffff"));
   Object.assign(above, { x: [], y: [] });
   const pathOf = (/** @type {boolean} */ black) =>
     cells
@@ -157,7 +157,7 @@ const lens = (item, { first = 0 }) => {
 /** @type {(value: number) => string} */
 const percent = (value) =>
   value > 0 && value < 0.001 ? `&lt;${numeral("0.1")}%` : `${fixed(100 * value, 1)}%`;
-/** @type {Answering<"masked">} */
+/** @type {Answerer<"masked">} */
 const masked = (item, { position }) => {
   const { facts, model, text } = item;
   const { tokenizer, network } = model;
@@ -183,7 +183,7 @@ const masked = (item, { position }) => {
   [probabilities, fromLeft].forEach((values, at) =>
     Object.assign(figure.data[at], {
       ...{ x: values, y: values.map((_, row) => row), text: values.map(percent) },
-      ...{ customdata: values.map((one) => fixed(one, 4)), hovertext: labels.map(hover) },
+      ...{ customdata: values.map((value) => fixed(value, 4)), hovertext: labels.map(hover) },
     }),
   );
   const longest = Math.max(0.02, ...probabilities, ...fromLeft);
@@ -221,7 +221,7 @@ const logitsOfWindow = ({ text, facts, model }, place) => {
 /** @type {(item: Item, place: number) => Float32Array} */
 export const logitsBefore = (item, place) =>
   item.start ? logitsOfWindow(item, place) : item.text.logitsAt(place - 1);
-/** @type {Answering<"choices">} */
+/** @type {Answerer<"choices">} */
 const choices = (item, { step }) => {
   const { facts, model } = item;
   const place = facts.n_prompt + step;

@@ -4,7 +4,7 @@ import { numeral, say } from "../../web/messages.js";
 import { label } from "../frames.js";
 import { fixed, labelsAt, scoresOf, siteOf } from "./places.js";
 
-/** @import { Answering } from "./types" */
+/** @import { Answerer } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  */
@@ -43,7 +43,7 @@ const grouped = (number, digits) => {
 const plain = (text) =>
   label(text).replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 
-/** @type {Answering<"rotary">} */
+/** @type {Answerer<"rotary">} */
 const rotary = (item, { site = "decoder.0.self", head = 0, query = null, pair: wanted = 0 }) => {
   const { text, model } = item;
   const { network, frames } = model;
@@ -79,7 +79,7 @@ const rotary = (item, { site = "decoder.0.self", head = 0, query = null, pair: w
   const used = labels.map((_, row) => Float32Array.from(all[row], (angle) => angle * DEGREES));
   Object.assign(angles.data[0], {
     z: used,
-    customdata: labels.map((one) => new Array(nPairs).fill(label(one))),
+    customdata: labels.map((token) => new Array(nPairs).fill(label(token))),
   });
   angles.layout.yaxis.range = [labels.length - 0.5, -0.5];
   Object.assign(angles.layout.meta, { stack, n_pairs: nPairs });
@@ -107,13 +107,13 @@ const rotary = (item, { site = "decoder.0.self", head = 0, query = null, pair: w
   const degrees = [at, other].map((position) => all[position][pair] * DEGREES);
   Object.assign(plane.layout.meta, { degrees, pair });
 
-  const distances = Array.from({ length: Math.min(maxLen, MAX_DISTANCES) }, (_, one) => one);
+  const distances = Array.from({ length: Math.min(maxLen, MAX_DISTANCES) }, (_, step) => step);
   const last = maxLen - 1;
   let moved = 0;
   for (let step = 0; step <= last - at; step += 1)
     moved = Math.max(moved, Math.abs(scoreAt(at + step, other + step) - score));
   const [line, here] = distance.data;
-  Object.assign(line, { x: distances, y: distances.map((one) => scoreAt(one, 0)) });
+  Object.assign(line, { x: distances, y: distances.map((step) => scoreAt(step, 0)) });
   Object.assign(here, { x: [at - other], y: [score] });
   Object.assign(distance.layout.meta, { moved, score });
 

@@ -6,7 +6,7 @@ import { SHORT_MS, pauses } from "../pauses.js";
 import { boundOf } from "./places.js";
 import { tableOf } from "./positions.js";
 
-/** @import { Answering } from "./types" */
+/** @import { Answerer } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  */
@@ -66,7 +66,7 @@ const rotationOf = (from, to) => {
   }
   return lines;
 };
-/** @type {Answering<"shift">} */
+/** @type {Answerer<"shift">} */
 const shift = async (item, { k = 1, shown = null, ...data }) => {
   const { stack, table } = tableOf(item, data);
   const size = table[0].length;

@@ -20,12 +20,12 @@ export interface AtLayer {
   layer: number;
 }
 /** A kind of attention. */
-export interface OfKind {
+export interface AtKind {
   stack: StackName;
   kind: Kind;
 }
 /** A stack; by default the last. */
-export interface OfStack {
+export interface AtStack {
   stack?: StackName;
 }
 /** A question about the whole text. */
@@ -38,27 +38,27 @@ export interface Asks {
   continuation: AtPosition & Partial<AtHead>;
   deciding: AtPosition;
   telling: Nothing;
-  readers: OfKind & { query: number; key: number };
+  readers: AtKind & { query: number; key: number };
   word_effects: AtPosition & { target?: number };
   without_words: AtPosition & { places: number[] };
   feed_forward: AtPosition & AtLayer & { target?: number; neuron?: number | null };
   neuron_passages: { stack: string; layer?: number; neurons?: number[] };
   heatmap: AtHead & { numbers?: boolean; stage?: string; scale?: string };
-  atlas: OfKind;
-  columns: OfKind;
-  flow: OfKind & { which: string; layer?: number | null };
+  atlas: AtKind;
+  columns: AtKind;
+  flow: AtKind & { which: string; layer?: number | null };
   attention_math: AtHead & { query: number | null };
-  metrics: OfKind;
-  metric_map: OfKind & { metric: string };
+  metrics: AtKind;
+  metric_map: AtKind & { metric: string };
   passages: AtHead;
-  mask: Partial<OfKind> & { which?: MaskName; layer?: number };
-  padded: OfStack;
+  mask: Partial<AtKind> & { which?: MaskName; layer?: number };
+  padded: AtStack;
   removal: AtHead & { which?: MaskName | null };
   used_mask: { site: SiteName };
-  positions: OfStack & { which?: "matrix" | "curves" | "similarity"; dimensions?: number[] };
-  inputs: OfStack & AtPosition;
+  positions: AtStack & { which?: "matrix" | "curves" | "similarity"; dimensions?: number[] };
+  inputs: AtStack & AtPosition;
   nearest_tokens: AtPosition;
-  shift: OfStack & { k?: number; shown?: number | null };
+  shift: AtStack & { k?: number; shown?: number | null };
   rotary: Partial<AtHead> & { query?: number | null; pair?: number };
   surprisal: Nothing;
   lens: { first?: number };
@@ -69,7 +69,7 @@ export interface Asks {
   broken: Nothing;
   broken_text: AtPosition & { what?: string | null; site?: SiteName | null; head?: number };
   intact_text: { forced?: boolean };
-  importance: OfKind & { position?: number; by?: "zero" | "mean" };
+  importance: AtKind & { position?: number; by?: "zero" | "mean" };
   contribution: AtPosition & { target?: number };
   other_text: AtPosition;
   patching: AtPosition & {
@@ -93,21 +93,21 @@ export interface Asks {
 export type MaskName = "padding" | "causal" | "combined";
 type AnswerTo<Name extends keyof Asks> = Answers[Name] | Promise<Answers[Name]>;
 /** Answers a question about a run or a row of a batch; */
-export type Answering<Name extends keyof Asks> = (item: Item, data: Asks[Name]) => AnswerTo<Name>;
+export type Answerer<Name extends keyof Asks> = (item: Item, data: Asks[Name]) => AnswerTo<Name>;
 /** about a batch: with all its rows; */
-export type AnsweringOfBatch<Name extends keyof Asks> = (
+export type AnswererOfBatch<Name extends keyof Asks> = (
   item: Item,
   data: Asks[Name],
   rows: Item[],
 ) => AnswerTo<Name>;
 /** about two runs: with the other. */
-export type AnsweringOfTwo<Name extends keyof Asks> = (
+export type AnswererOfTwo<Name extends keyof Asks> = (
   item: Item,
   data: Asks[Name],
   rows: Item[],
   other: Item,
 ) => AnswerTo<Name>;
-export type QuestionsByName = { [Name in keyof Asks]: AnsweringOfTwo<Name> };
+export type QuestionsByName = { [Name in keyof Asks]: AnswererOfTwo<Name> };
 
 declare module "../../web/types" {
   interface Answers {

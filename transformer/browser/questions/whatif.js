@@ -8,7 +8,7 @@ import { largest, softmax } from "../sampling.js";
 import { Text } from "../text.js";
 import { boundOf, fixed, logsOf, rowsOf, signed, siteOf } from "./places.js";
 
-/** @import { Answering } from "./types" */
+/** @import { Answerer } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("../types.d.ts").Intervention} Intervention
@@ -16,7 +16,7 @@ import { boundOf, fixed, logsOf, rowsOf, signed, siteOf } from "./places.js";
 
 const BROKEN_TOKENS = 24;
 
-/** @type {Answering<"broken_text">} */
+/** @type {Answerer<"broken_text">} */
 const brokenText = async (item, { what = null, site = null, head = 0, position = null }) => {
   const { model, facts, text } = item;
   const { tokenizer, network } = model;
@@ -43,7 +43,7 @@ const brokenText = async (item, { what = null, site = null, head = 0, position =
   return { labels: ids.slice(facts.n_prompt).map((id) => tokenizer.label(id)) };
 };
 
-/** @type {Answering<"intact_text">} */
+/** @type {Answerer<"intact_text">} */
 const intactText = async (item, { forced = true }) => {
   const { model, facts } = item;
   const { text, max_new_tokens = 0, forced_tokens: tokens = [], ...settings } = facts.request;
@@ -79,7 +79,7 @@ export const before = (item, position) => {
   const logs = logsOf(text.logitsAt(row));
   return { text, target: item.facts.ids[position] ?? largest(logs, 1)[0], logs };
 };
-/** @type {Answering<"importance">} */
+/** @type {Answerer<"importance">} */
 const importance = async (item, { position = 1, stack, kind, by = "zero" }) => {
   const pause = pauses(SHORT_MS);
   const { text, target, logs } = before(item, position);
@@ -101,17 +101,17 @@ const importance = async (item, { position = 1, stack, kind, by = "zero" }) => {
   }
   const of = Object.entries(change).reduce((a, b) => (boundOf(b[1], 0) > boundOf(a[1], 0) ? b : a));
   const at = of[1].reduce(
-    (best, one, place) => (Math.abs(one) > Math.abs(of[1][best]) ? place : best),
+    (best, effect, place) => (Math.abs(effect) > Math.abs(of[1][best]) ? place : best),
     0,
   );
   const [bestStack, bestKind] = of[0].split(" ");
-  const limit = Math.max(...Object.values(change).map((one) => boundOf(one, 1e-6)));
+  const limit = Math.max(...Object.values(change).map((effects) => boundOf(effects, 1e-6)));
   const digits = Math.min(4, Math.max(2, 1 + Math.ceil(-Math.log10(limit))));
   const shown = rowsOf(change[`${stack} ${kind}`], nLayers);
   const figure = frameOf(item, "importance");
   const [cells] = figure.data;
   Object.assign(cells, {
-    z: Array.from({ length: nHeads }, (_, head) => shown.map((one) => one[head])),
+    z: Array.from({ length: nHeads }, (_, head) => shown.map((effects) => effects[head])),
     zmin: -limit,
     zmax: limit,
   });
@@ -120,7 +120,7 @@ const importance = async (item, { position = 1, stack, kind, by = "zero" }) => {
   return {
     ...{
       figure,
-      change: shown.map((one) => [...one]),
+      change: shown.map((effects) => [...effects]),
       limit,
       label: item.model.tokenizer.label(target),
     },
@@ -132,7 +132,7 @@ const importance = async (item, { position = 1, stack, kind, by = "zero" }) => {
   };
 };
 
-/** @type {Answering<"contribution">} */
+/** @type {Answerer<"contribution">} */
 const contribution = (item, { position, target }) => {
   const { model, facts, text } = item;
   const row = (position ?? facts.last_read) - item.start;
@@ -164,7 +164,7 @@ const contribution = (item, { position, target }) => {
     Math.max(
       ...z.map((line) =>
         boundOf(
-          line.filter((one) => !Number.isNaN(one)),
+          line.filter((x) => !Number.isNaN(x)),
           0,
         ),
       ),

@@ -6,7 +6,7 @@ import { Text } from "../text.js";
 import { writtenAfter } from "./journey.js";
 import { likeliestOf, named, placeOf } from "./places.js";
 
-/** @import { Answering } from "./types" */
+/** @import { Answerer } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
  * @typedef {import("../types.d.ts").Intervention} Intervention
@@ -117,7 +117,7 @@ class WordText {
   }
 }
 
-/** @type {Answering<"word_effects">} */
+/** @type {Answerer<"word_effects">} */
 const wordEffects = (item, data) => {
   const read = new WordText(item, data);
   const { text, facts, model } = item;
@@ -150,7 +150,7 @@ const wordEffects = (item, data) => {
   };
 };
 
-/** @type {Answering<"without_words">} */
+/** @type {Answerer<"without_words">} */
 const withoutWords = (item, data) => {
   const read = new WordText(item, data);
   const { text, row } = read.without(data.places);

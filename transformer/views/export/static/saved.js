@@ -60,7 +60,7 @@ const storedOf = (text) =>
   ));
 
 // Recorded weights to compare with would be worked out from the same numbers.
-/** @type {import("../../../browser/questions/types").Answering<"attention_math">} */
+/** @type {import("../../../browser/questions/types").Answerer<"attention_math">} */
 const attentionMath = async (item, data) => ({
   ...(await attention.attention_math(item, data)),
   weights: undefined,
