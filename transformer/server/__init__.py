@@ -71,10 +71,9 @@ def launch(
 
     bound: a socket from `server.listen`. mcp: serve the API's endpoints as tools too. trainings:
     networks trained at the same time. debug: see `Service`. embed_on: origins of other pages that
-    may show this one inside them. trusted_hosts: names by which a server that listens on this
-    machine alone may be asked besides localhost, as a proxy passes them on; "*": any. Raises
-    ValueError for models that cannot be served together, for what is no origin, or without the
-    package that tools need.
+    may embed this one. trusted_hosts: Host headers to accept besides localhost's when bound to
+    loopback; "*": any. Raises ValueError for duplicate model names, an invalid origin, or a missing
+    `mcp` package.
     """
     if mcp:
         check_tools()
@@ -115,9 +114,8 @@ async def application(
     """The whole site: the page and its files, the page's requests, programs' calls and tools.
 
     bound: what it will listen on, if that is known.
-    Wrapped by, from outside: requests of other sites' pages, which carry no visitor's identity;
-    the path below which it is served; the guard. To be made in an event loop: where none runs,
-    Gradio makes one and leaves it open.
+    Middleware, outermost first: CORS without credentials, the root path, the guard. Call inside an
+    event loop; Gradio would otherwise create one and never close it.
     """
     root, endpoints = root_path(), endpoints_of(service)
     below = path_below(root)
@@ -197,7 +195,7 @@ async def sweep(service: Service) -> None:
 
 
 def status_routes(service: Service, opened: Callable[[], dict[str, int]]) -> APIRouter:
-    """What /health and /ready answer, and the end of a visit. opened: what is open, by kind."""
+    """/health, /ready, and the end of a visit. opened: what is open, by kind."""
     router, began = APIRouter(), time.monotonic()
 
     @router.api_route("/health", methods=["GET", "HEAD"])

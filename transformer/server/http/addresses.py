@@ -69,7 +69,7 @@ def hosts_for(host: str, trusted: Sequence[str], root: str) -> frozenset[str] | 
 
 
 def check_host(header: str, hosts: Collection[str]) -> None:
-    """Raise Refused for a request under a name that is not this machine's and not among these."""
+    """Raise Refused for a Host header that names neither this machine nor one of these."""
     name = host_of(header)
     if name not in hosts and not is_here(name):
         unknown = InvalidRequest(

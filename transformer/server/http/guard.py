@@ -1,8 +1,7 @@
 """The middleware around the whole site: which requests are let in, and how each is answered.
 
-Open are the routes that the page, programs and tools use, of the many that Gradio has. The body of
-a request is read, within limits, before anything else sees it; a request whose client leaves is
-cancelled, and all that are open are answered when the server ends.
+An allowlist of routes. Bodies are read first, within limits; a request whose client disconnects is
+cancelled, and open ones are answered on shutdown.
 """
 
 from __future__ import annotations
@@ -126,7 +125,7 @@ class Guard:
         return len(self._open)
 
     def end(self) -> None:
-        """Answer every request whose answer has not begun, or is lines, that the server ends."""
+        """Answer every request that has no answer yet, or streams lines: the server ends."""
         self.ending = True
         for exchange in self._open:
             if exchange.has_lines or not exchange.started:
@@ -190,8 +189,8 @@ class Guard:
                 exchange.gone.set()
 
     async def _turn(self, address: str) -> None:
-        """Let requests of an address go on one by one, and whatever else is ready between two: what
-        many that come at once take together, such as parsing their bodies, delays no other."""
+        """Continue an address's requests one by one, with other tasks between: a burst delays
+        nobody else."""
         turn = self._turns.setdefault(address, asyncio.Lock())
         async with turn:
             await asyncio.sleep(0)
@@ -211,7 +210,7 @@ class Exchange:
         self.has_lines = False  # whether the answer is lines of JSON
 
     async def read(self, scope: Scope) -> None:
-        """Read the body, if it is of any use, then notice a client that leaves. Raises Refused."""
+        """Read the body, where a route takes one, then watch for a disconnect. Raises Refused."""
         whole, more = bytearray(), scope["method"] == "POST" or is_of_page(path_of(scope))
         announced = Headers(scope=scope).get("content-length", "")  # as the client says
         is_large = more and announced.isdecimal() and int(announced) > MAX_REQUEST_BYTES
@@ -241,14 +240,14 @@ class Exchange:
             self.gone.set()
 
     async def receive(self) -> Message:
-        """What the app receives: the body, and in the end that the client has left."""
+        """ASGI's receive: the body, then the disconnect."""
         if self._read:
             return self._read.pop()
         await self.watch
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        """Pass a part of the answer on, with headers that keep a browser safe."""
+        """ASGI's send, with security headers added."""
         if message["type"] == "http.response.start":
             message = {**message, "headers": safe_headers(message.get("headers", []), self._policy)}
             self.has_lines = (b"content-type", LINES.encode()) in message["headers"]

@@ -43,8 +43,7 @@ GRACE_S = 3  # for answers that are still sent when the server ends
 
 
 class Requests(h11.Connection):
-    """What h11 reads: it bounds neither headers that arrive at once, nor in how many chunks a body
-    comes, each of which takes it some 15 µs."""
+    """h11 with limits on the size of headers and on the number of a body's chunks (15 µs each)."""
 
     _chunks = 0
 
@@ -67,8 +66,8 @@ class Requests(h11.Connection):
 
 
 class Connection(H11Protocol):
-    """uvicorn bounds the time between two requests, and not that in which one must come, nor that
-    in which an answer must be read; and one address may have all connections."""
+    """uvicorn's connection with timeouts for the headers and for reading the answer, and a limit of
+    connections per address."""
 
     _due: asyncio.TimerHandle | None = None
     _address = ""
@@ -89,7 +88,7 @@ class Connection(H11Protocol):
         self._wait_for_headers()
 
     def _has_too_many(self) -> bool:
-        """Whether this address has its share of connections; a trusted proxy has all."""
+        """Whether this address has more than its share of connections; a trusted proxy has all."""
         host = self.client[0] if self.client else ""
         if host in getattr(self.app, "trusted_hosts", ()):
             return False
@@ -100,7 +99,7 @@ class Connection(H11Protocol):
         return same > of_one_address(MAX_CONNECTIONS)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no request, in the language that it names, as far as it can be read."""
+        """Answer a malformed request, in its language as far as that can be read."""
         data, _ = self.conn.trailing_data
         accepted = ACCEPTED.search(data)
         with speaking(negotiate_language(accepted[1].decode("latin-1") if accepted else "")):
@@ -203,8 +202,8 @@ def notify(state: str) -> None:
 
 @asynccontextmanager
 async def watched(is_stalled: Callable[[], bool]) -> AsyncIterator[None]:
-    """While it runs, the event loop tells systemd's watchdog that it does, three times in
-    WATCHDOG_USEC; not while requests wait and nothing is computed.
+    """Ping systemd's watchdog from the event loop, three times in WATCHDOG_USEC; not while requests
+    wait and nothing is computed.
 
     is_stalled: whether requests have waited for long and none has begun.
     """

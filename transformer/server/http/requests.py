@@ -57,7 +57,7 @@ def answering(request: Caller | Place) -> Iterator[None]:
 
 
 def time_limit(seconds: float, flag: threading.Event | None = None) -> Deadline:
-    """A new deadline of this thread's request, which steps aside for others as it is checked.
+    """A new deadline of this thread's request, which yields its slot as it is checked.
     flag: the outer deadline's by default."""
     request = _REQUEST.get()
     yield_slot = request.yield_slot if isinstance(request, Place) else None
@@ -66,7 +66,7 @@ def time_limit(seconds: float, flag: threading.Event | None = None) -> Deadline:
 
 @contextmanager
 def using(place: Place) -> Iterator[None]:
-    """Let this thread's request compute in a place within the block; it is left at the end."""
+    """Compute in a place within the block, and leave it at the end."""
     try:
         with answering(place):
             yield
@@ -95,7 +95,7 @@ def taken(slots: Slots, patience_s: float = math.inf) -> Iterator[None]:
 
 
 def address_of(host: str) -> str:
-    """The address that a caller's share is counted by: for IPv6, the network of 2^64 addresses."""
+    """The address that a caller's share is counted by: for IPv6, its /64 network."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -187,10 +187,7 @@ class Job(Generic[T]):
 
 
 async def in_thread(shares: Mapping[str, Slots], name: str, work: Callable[[], T]) -> T:
-    """The result of work(), run in a thread once a slot is free.
-
-    While it waits it holds no thread. Raises Busy.
-    """
+    """The result of work(), run in a thread once a slot is free. Raises Busy."""
 
     def wanted() -> T:
         check()

@@ -214,7 +214,7 @@ def read_as_choices() -> list[tuple[str, str]]:
 def is_offered(text: str, models: Iterable[Model]) -> bool:
     """Whether a text (or a batch, one text per line) is an example's, which may be replaced.
 
-    Raises ValueError for what is no text.
+    Raises ValueError for anything but a text.
     """
     if not isinstance(text, str):
         raise ValueError(f"the text must be a string; got {type(text).__name__}")

@@ -51,7 +51,7 @@ class Languages(TypedDict, total=False):
 
 
 class Service:
-    """One per server. `models` and `store` are shared by all visitors and safe to share.
+    """One per server, shared by all visitors.
 
     shares: which requests run now, and which wait. queries: what views and lessons ask of a model.
 
@@ -228,8 +228,7 @@ def check_input(text: Any, most: int = MAX_CHARACTERS) -> str:
 
 
 def check_interventions(interventions: Any) -> None:
-    """Raise ValueError for too many of them, or a patch's text that may not be read; the request
-    checks the rest."""
+    """Raise ValueError for too many, or a patch's invalid text; the request checks the rest."""
     if not isinstance(interventions, Sequence):
         return
     if len(interventions) > MAX_INTERVENTIONS:

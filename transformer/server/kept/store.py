@@ -1,6 +1,4 @@
-"""What the server keeps for visits: runs, networks, calls and classes in one LRU cache, limited in
-bytes and age.
-"""
+"""One LRU cache, limited in bytes and age, of what visits keep: runs, networks, calls, classes."""
 
 from __future__ import annotations
 
@@ -42,8 +40,8 @@ OUT_OF_MEMORY_WORDS = (
 class Limits:
     """How much of one kind is kept, and how long.
 
-    most_bytes: reserved for this kind; inf: it shares all the room that is not reserved. most:
-    entries. most_own: entries of one owner. age_s: seconds since any entry of its owner was used.
+    most_bytes: reserved for this kind; inf: shares the unreserved room. most: entries. most_own:
+    entries of one owner. age_s: time to live after the owner's last use.
     """
 
     most_bytes: float = math.inf
@@ -182,10 +180,7 @@ class MemoryBudget:
                 self._seen[owner] = time.monotonic(), limits.LEFT_AGE_S
 
     def sweep(self) -> None:
-        """Evict what is too old, and what has no room beside what was memoized on runs.
-
-        The lock is held for few entries at a time.
-        """
+        """Evict what is too old, and what has no room beside what was memoized on runs."""
         with self._lock:
             every = [entry for kind in self._entries.values() for entry in kind.values()]
         for at in range(0, len(every), SWEPT_AT_ONCE):

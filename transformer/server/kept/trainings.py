@@ -59,12 +59,10 @@ class Training:
 
 
 class Trainings:
-    """One per server. slots: as many training runs as it has go on at the same time; the others
-    wait, and see how many are before them.
+    """One per server. slots: how many trainings run at once; the others wait in line.
 
     A visitor has one: a second replaces it. Programs without a session are told apart by the
-    trainings' ids alone. Its results stay in the memory budget; a training whose
-    results are evicted there is ended.
+    trainings' ids alone. A training whose results the memory budget evicts is ended.
     """
 
     def __init__(self, slots: Slots, budget: MemoryBudget) -> None:
