@@ -5,8 +5,8 @@ import { randomBits, randomOrder } from "./sampling.js";
 
 /**
  * @typedef {import("./questions/types").Measures} Measures
- * @typedef {Record<string, number>} Numbers by metric; NaN: there is none
- * @typedef {{ layer: number, head: number, values: Numbers, under: UnderMask, most: number, name: string | null,
+ * @typedef {Record<string, number>} MetricNumbers by metric; NaN: there is none
+ * @typedef {{ layer: number, head: number, values: MetricNumbers, under: UnderMask, most: number, name: string | null,
  *   shuffled: Record<string, [number, number]> }} Measured most: the key that is read most; shuffled: mean and largest
  */
 
@@ -118,7 +118,7 @@ export class UnderMask {
   }
 
   // The metrics of a head's weights (Tq, Tk).
-  /** @param {ArrayLike<number>} weights @returns {Numbers} */
+  /** @param {ArrayLike<number>} weights @returns {MetricNumbers} */
   measure(weights) {
     const { rows, nKeys } = this;
     const reads = new Float64Array(nKeys); // of each key
@@ -140,7 +140,7 @@ export class UnderMask {
       places.push(place);
     }
     const n = rows.length;
-    /** @type {Numbers} */
+    /** @type {MetricNumbers} */
     const means = {
       ...{ entropy: entropy / n, largest: largest / n, distance: distance / n },
       most_read: Math.max(...reads) / n,
@@ -169,7 +169,7 @@ export class UnderMask {
     const atKeys = names.filter((name) => name in this.keys);
     const copies = orders.map(() => ({
       ...{ distance: 0, places: /** @type {number[]} */ ([]) },
-      sums: /** @type {Numbers} */ (Object.fromEntries(atKeys.map((name) => [name, 0]))),
+      sums: /** @type {MetricNumbers} */ (Object.fromEntries(atKeys.map((name) => [name, 0]))),
     }));
     for (const query of rows) {
       const may = this._row(query);

@@ -15,7 +15,7 @@ import { Marked } from "./text.js";
  * @typedef {import("./types").Deck} Deck
  * @typedef {import("./types").Answered} Answered
  * @typedef {import("./types").Answering} Answering
- * @typedef {Answered & Answering} State
+ * @typedef {Answered & Answering} CardState
  * @typedef {Record<string, Answered>} ByCard
  */
 
@@ -47,7 +47,7 @@ const LEAFING = { ArrowRight: 1, ArrowLeft: -1 };
 
 // The guess at a card, the answer to it and the verdict, by the card's name. tell(right, says): set the
 // verdict, right null for none; give({number} or {option}): fill in the form.
-/** @type {(name: string) => State} */
+/** @type {(name: string) => CardState} */
 export const useAnswers = (name) => {
   const [all, setAll] = useState(/** @type {ByCard} */ ({}));
   const of = (/** @type {ByCard} */ answers) => answers[name] ?? NOTHING;
@@ -66,9 +66,9 @@ export const useAnswers = (name) => {
   return { ...of(all), set, tell, give };
 };
 // Whether a card's picture is still closed, and whether its explanation is open.
-/** @type {(words: CardOf, state: State) => boolean} */
+/** @type {(words: CardOf, state: CardState) => boolean} */
 export const isGuessing = ({ guess }, state) => Boolean(guess) && state.guess === null;
-/** @type {(words: CardOf, state: State) => boolean} */
+/** @type {(words: CardOf, state: CardState) => boolean} */
 export const isExplained = (words, state) =>
   !isGuessing(words, state) && (!words.task || state.solved);
 
@@ -139,7 +139,7 @@ export const useFollowed = (name, kind, grade, isReady) => {
 };
 
 /** @typedef {(said: { number?: number, option?: number }) => void} Say */
-/** @param {{ state: State, answer: Say }} props */
+/** @param {{ state: CardState, answer: Say }} props */
 const NumberForm = ({ state, answer }) => {
   const send = (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -163,7 +163,7 @@ const ChoiceForm = ({ options, order, chosen, choose }) => {
 };
 
 // The guess of the visitor, marked once the step is answered; a class has its own.
-/** @param {{ words: CardOf, state: State }} props */
+/** @param {{ words: CardOf, state: CardState }} props */
 const Guessed = ({ words, state }) => {
   const { guesses = [], guessed = -1 } = words;
   const isMarked = guessed >= 0 && isExplained(words, state);
@@ -175,7 +175,7 @@ const Guessed = ({ words, state }) => {
   }</p>`;
 };
 
-/** @param {{ words: CardOf, name: string, state: State }} props */
+/** @param {{ words: CardOf, name: string, state: CardState }} props */
 const Guess = ({ words, name, state }) => {
   const { guess, guesses } = words;
   const choose = (/** @type {number} */ at) => state.set({ guess: at });
@@ -185,7 +185,7 @@ const Guess = ({ words, name, state }) => {
     <p class="hint">${say("Guess first: then the picture opens.")}</p></div>`;
 };
 
-/** @param {Pick<State, "right" | "says">} props */
+/** @param {Pick<CardState, "right" | "says">} props */
 const Verdict = ({
   right,
   says,
@@ -194,7 +194,7 @@ const Verdict = ({
     right !== null && html`<strong>${right ? say("Right.") : say("Not yet.")}</strong> `
   }${says}</p>`;
 
-/** @param {{ words: CardOf, name: string, kind: string, state: State, answer: Say, solve: () => void, write?: () => void }} props */
+/** @param {{ words: CardOf, name: string, kind: string, state: CardState, answer: Say, solve: () => void, write?: () => void }} props */
 const Check = ({ words, name, kind, state, answer, solve, write }) => {
   const { task, options = [], hints = [] } = words;
   const shown = state.hints;

@@ -6,11 +6,11 @@ import { unpackBits } from "./ask.js";
 import { numeral, say } from "./messages.js";
 
 /** @import { Figure } from "./types" */
-/** @typedef {{readonly scores: Float32Array | null, weights: Float32Array, allowed: Uint8Array}} Cells flat arrays of query x key; scores: null for several heads combined */
-/** @typedef {Cells & {figure: Figure, labels: {query: string[], key: string[]}}} HeadNumbers figure: of head_frame in heatmap.py; labels: of the tokens */
+/** @typedef {{readonly scores: Float32Array | null, weights: Float32Array, allowed: Uint8Array}} HeadCells flat arrays of query x key; scores: null for several heads combined */
+/** @typedef {HeadCells & {figure: Figure, labels: {query: string[], key: string[]}}} HeadNumbers figure: of head_frame in heatmap.py; labels: of the tokens */
 /** @typedef {{figure: Figure, shape: number[], allowed: Uint8Array, scores?: Float32Array, queries?: Float32Array, keys?: Float32Array, weights?: Float32Array}} SentNumbers allowed: a bit a cell; scores, or the queries and keys of which they are products; weights: if they are not the softmax of the scores */
-/** @typedef {{top: number, left: number, down: number, across: number, step: number}} Part a range of rows and columns, and how many cells along a side are drawn as one */
-/** @typedef {Float32Array | Float64Array | Uint8Array | number[]} Numbers */
+/** @typedef {{top: number, left: number, down: number, across: number, step: number}} CellRange a range of rows and columns, and how many cells along a side are drawn as one */
+/** @typedef {Float32Array | Float64Array | Uint8Array | number[]} FlatNumbers */
 
 export const FLOOR = 1e-4; // weights below this share the darkest colour of the log scale
 const AT_ONCE = 4; // keys whose products are summed side by side, separately
@@ -25,7 +25,7 @@ export const STAGE_NAMES = {
 // ---- softmax ----
 
 // softmax over the allowed keys of a row; a row that may read nothing is uniform, as in the network
-/** @type {<T extends Numbers>(scores: Numbers, allowed: Numbers, weights: T, start: number, count: number) => T} */
+/** @type {<T extends FlatNumbers>(scores: FlatNumbers, allowed: FlatNumbers, weights: T, start: number, count: number) => T} */
 const softmaxRow = (scores, allowed, weights, start, count) => {
   let highest = -Infinity;
   for (let at = start; at < start + count; at += 1) {
@@ -86,7 +86,7 @@ const endsOf = (allowed, nQueries, nKeys) =>
 // Scores of queries (Tq x D) and keys (Tk x D). The products are summed in float64, so the scores equal the
 // network's float32 scores to within rounding, 1e-5 of the largest. Masked scores after a query's last
 // allowed key, nearly half of a causal head, are computed on demand.
-/** @type {(queries: Float32Array, keys: Float32Array, allowed: Uint8Array, nQueries: number) => Cells} */
+/** @type {(queries: Float32Array, keys: Float32Array, allowed: Uint8Array, nQueries: number) => HeadCells} */
 const cellsOfVectors = (queries, keys, allowed, nQueries) => {
   const size = queries.length / nQueries;
   const nKeys = keys.length / size;
@@ -180,7 +180,7 @@ export const largestOf = (numbers, stage) => {
 
 // Rows of colour values, of all cells or of a part; NaN where nothing is drawn. Of cells drawn as one, the
 // value furthest from 0 is taken, so that a single bright cell stays bright.
-/** @type {(numbers: HeadNumbers, stage: string, scale: string, part?: Part) => Float32Array[]} */
+/** @type {(numbers: HeadNumbers, stage: string, scale: string, part?: CellRange) => Float32Array[]} */
 export const colourValues = (numbers, stage, scale, part) => {
   const nKeys = numbers.labels.key.length;
   const [from, allowed] = [drawnFrom(numbers, stage), numbers.allowed];

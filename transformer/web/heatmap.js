@@ -18,7 +18,7 @@ import {
 import { html, useMemo, useState } from "./preact.js";
 
 /** @typedef {import("./head_numbers.js").HeadNumbers} HeadNumbers */
-/** @typedef {import("./head_numbers.js").Part} Part */
+/** @typedef {import("./head_numbers.js").CellRange} CellRange */
 /** @typedef {{stage: string, scale: string, range: string}} Look stage: "scores", "masked" or "weights"; scale, range: of weights, "linear", "sqrt" or "log" and "fixed" or "own" */
 
 const MAX_CELLS = 640; // cells along a side that are drawn
@@ -42,7 +42,7 @@ const widened = ([from, to], count, step) => {
 
 // The part of a matrix of `down` rows and `across` columns to draw while axes show these ranges: with more
 // cells than pixels, several cells are drawn as one; zoomed in, each is drawn.
-/** @type {(down: number, across: number, ranges?: {x: number[], y: number[]}) => Part} */
+/** @type {(down: number, across: number, ranges?: {x: number[], y: number[]}) => CellRange} */
 export const partOf = (down, across, ranges) => {
   const [y, x] = [seen(ranges?.y, down), seen(ranges?.x, across)];
   const step = Math.max(1, Math.ceil(Math.max(y[1] - y[0], x[1] - x[0]) / MAX_CELLS));
@@ -51,7 +51,7 @@ export const partOf = (down, across, ranges) => {
 };
 
 // The position of a part's first cell and the distance of its cells, as for Plotly.
-/** @type {(part: Part) => {x0: number, dx: number, y0: number, dy: number}} */
+/** @type {(part: CellRange) => {x0: number, dx: number, y0: number, dy: number}} */
 export const placesOf = ({ top, left, step }) => {
   const half = (step - 1) / 2;
   return { x0: left + half, dx: step, y0: top + half, dy: step };
@@ -59,7 +59,7 @@ export const placesOf = ({ top, left, step }) => {
 
 // The cell that a drawn one shows, of those drawn as one. values(part): rows of colour values; x, y: the
 // position of the drawn cell.
-/** @type {(x: number, y: number, part: Part, values: (part: Part) => Float32Array[]) => {row: number, column: number}} */
+/** @type {(x: number, y: number, part: CellRange, values: (part: CellRange) => Float32Array[]) => {row: number, column: number}} */
 const cellShown = (x, y, part, values) => {
   if (part.step === 1) return { row: y, column: x };
   const half = (part.step - 1) / 2;
@@ -155,7 +155,8 @@ export const Heatmap = ({
     [numbers, ...Object.values(look), row, column],
   );
   const drawn = /** @type {HeadNumbers} */ (numbers); // nothing asks for a value before there are any
-  const values = (/** @type {Part} */ some) => colourValues(drawn, look.stage, look.scale, some);
+  const values = (/** @type {CellRange} */ some) =>
+    colourValues(drawn, look.stage, look.scale, some);
   const whole = partOf(query.length, key.length);
   const [zoomed, zoom] = useState({ of: /** @type {object | null} */ (null), part: whole });
   const shown = zoomed.of === figure ? zoomed.part : whole;

@@ -109,8 +109,8 @@ export const Marked = ({ text }) =>
  * @property {number} first
  */
 
-/** @typedef {{name: "heatmap" | "flow", data: { run: string }, whose: string, stacks: {keys: string}}} Source the numbers that hold a token's weights */
-/** @typedef {(token: import("./store.js").Query) => Source | null} SourceOf */
+/** @typedef {{name: "heatmap" | "flow", data: { run: string }, whose: string, stacks: {keys: string}}} WeightsSource the numbers that hold a token's weights */
+/** @typedef {(token: import("./store.js").Query) => WeightsSource | null} SourceOf */
 const source = signal(/** @type {SourceOf} */ (() => null));
 // The views say whose weights a token's are, as in the chosen picture.
 /** @type {(given: SourceOf) => void} */

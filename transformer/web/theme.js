@@ -58,9 +58,9 @@ export const paintWords = (canvas, words, width) => {
 
 // ---- a light figure's colours in the dark ----
 
-/** @typedef {Record<string, string>} Table what each colour becomes, see drawing/style.py */
+/** @typedef {Record<string, string>} ColourTable what each colour becomes, see drawing/style.py */
 
-/** @type {(value: unknown, table: Table, isColour?: boolean) => unknown} */
+/** @type {(value: unknown, table: ColourTable, isColour?: boolean) => unknown} */
 const recolouredValue = (value, table, isColour = false) => {
   if (typeof value === "string") {
     const start = value.slice(0, value.lastIndexOf(",") + 1);
@@ -77,6 +77,6 @@ const recolouredValue = (value, table, isColour = false) => {
   );
 };
 // Recolour a figure. Only colour properties change: a token may be "#ffffff".
-export const recoloured = /** @type {<Value>(value: Value, table: Table) => Value} */ (
+export const recoloured = /** @type {<Value>(value: Value, table: ColourTable) => Value} */ (
   recolouredValue
 );

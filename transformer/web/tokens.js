@@ -50,7 +50,7 @@ const describe = (facts, { stack, index }) => {
 };
 
 // The weights of a token in the shown picture, {token, reading}; null for none.
-/** @type {(of: import("./types").Query & import("./text.js").Source) => Promise<import("./text.js").Reading | null>} */
+/** @type {(of: import("./types").Query & import("./text.js").WeightsSource) => Promise<import("./text.js").Reading | null>} */
 const reading = async ({ stack, index, name, data, whose, stacks: { keys } }) => {
   const numbers = await askOnce(name, data, headNumbers);
   const row = index - tracedFrom(stack);

@@ -9,7 +9,7 @@ import { toWorker } from "../worker.js";
 /**
  * @typedef {object} Door
  * @property {(name: string) => string} address of a script
- * @property {(name: string) => import("./fetched.js").Source} source of another file
+ * @property {(name: string) => import("./fetched.js").FileSource} source of another file
  */
 // Bytes of weights that are loading, and all of them; null: nothing is loading.
 export const loading = signal(/** @type {{ got: number, all: number } | null} */ (null));

@@ -3,11 +3,11 @@
 import { say } from "../../web/messages.js";
 import { unpackedStream } from "./packed.js";
 
-/** @typedef {string | Blob} Source of a file: its address, or its packed text */
+/** @typedef {string | Blob} FileSource of a file: its address, or its packed text */
 
 const lost = () => new Error(say("A part of the page could not be loaded; reload the page."));
 
-/** @type {(source: Source) => Promise<ReadableStream<Uint8Array<ArrayBuffer>>>} */
+/** @type {(source: FileSource) => Promise<ReadableStream<Uint8Array<ArrayBuffer>>>} */
 const streamOf = async (source) => {
   if (typeof source !== "string") return unpackedStream(source);
   const { ok, body } = await fetch(source, { priority: "low" });
@@ -15,7 +15,7 @@ const streamOf = async (source) => {
   throw lost();
 };
 // A file in parts, as they come. Raises Error, a sentence.
-/** @type {(source: Source) => AsyncGenerator<Uint8Array<ArrayBuffer>>} */
+/** @type {(source: FileSource) => AsyncGenerator<Uint8Array<ArrayBuffer>>} */
 export async function* partsOf(source) {
   try {
     const reader = (await streamOf(source)).getReader();
@@ -29,7 +29,7 @@ export async function* partsOf(source) {
   }
 }
 // A file, whole.
-/** @type {(source: Source) => Promise<ArrayBuffer>} */
+/** @type {(source: FileSource) => Promise<ArrayBuffer>} */
 export const wholeOf = async (source) => {
   try {
     return await new Response(await streamOf(source)).arrayBuffer();

@@ -15,8 +15,8 @@ import { labelsAt, rowsOf, scoresOf, siteOf } from "./places.js";
  * @typedef {{ stream: Float32Array, added: Float32Array, out: Float32Array, norm_of: Float32Array, normalised: Float32Array, norm: Norm | null }} SublayerRows
  * @typedef {Partial<Record<"read" | "wide" | "inner" | "made", Float32Array>> & { gate?: Float32Array | null }} Fed
  * @typedef {[number, number | string][]} Row numbers by their places
- * @typedef {Record<string, ArrayLike<number> | number | string | Row | null | undefined>} Numbers of each part the row that is shown
- * @typedef {{ numbers?: Numbers, shown?: Record<string, number[]>, agrees?: boolean, then?: string[], outline?: TopicOutline }} Filling
+ * @typedef {Record<string, ArrayLike<number> | number | string | Row | null | undefined>} PartNumbers of each part the row that is shown
+ * @typedef {{ numbers?: PartNumbers, shown?: Record<string, number[]>, agrees?: boolean, then?: string[], outline?: TopicOutline }} Filling
  *   shown: the places that are shown of an axis; then: sentences on what is chosen; outline: in place of the topic's own
  * @typedef {{ item: Item, site: string, head: number, query: number, position?: number | null }} Chosen
  */

@@ -9,7 +9,7 @@ import { labelsAt, scoresOf, siteOf, sitesOf, switchedOff } from "./places.js";
 /** @import { Answerer } from "./types" */
 /**
  * @typedef {import("../item.js").Item} Item
- * @typedef {import("../head_measures.js").Numbers} Numbers
+ * @typedef {import("../head_measures.js").MetricNumbers} MetricNumbers
  * @typedef {import("../head_measures.js").Measured} Measured
  * @typedef {import("./types").AtKind} AtKind
  * @typedef {import("./types").Measures} Measures
@@ -144,7 +144,7 @@ const findingOf = (item, { stack, kind }, found) => {
 
 /** @type {(value: number) => number | null} */
 const orNull = (value) => (Number.isNaN(value) ? null : value);
-/** @type {(numbers: Numbers) => Record<string, number | null>} */
+/** @type {(numbers: MetricNumbers) => Record<string, number | null>} */
 const plain = (numbers) =>
   Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, orNull(value)]));
 

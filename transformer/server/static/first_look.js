@@ -4,9 +4,9 @@
 import { signal } from "../../web/preact.js";
 
 /** @import { Mounted, PlainValues } from "../../web/types" */
-/** @typedef {{ element: Element, moves: (place: Mounted) => void, place: Mounted | null }} Part */
+/** @typedef {{ element: Element, moves: (place: Mounted) => void, place: Mounted | null }} FirstPart */
 
-/** @type {Map<string, Part>} */
+/** @type {Map<string, FirstPart>} */
 const parts = new Map(); // by the id of its element
 
 export const isPlaced = signal(false); // whether Gradio has laid out the page
@@ -31,7 +31,7 @@ export const draw = (modules) => {
     const { part: name = "", module = "" } = element.dataset;
     const { mount } = modules[module];
     element.replaceChildren(document.createElement("div"));
-    /** @type {Part["moves"]} */
+    /** @type {FirstPart["moves"]} */
     let moves = () => {};
     const placed = new Promise((done) => (moves = done));
     parts.set(name, { element, moves, place: null });

@@ -6,11 +6,11 @@ import { computed, html, useLayoutEffect, useRef, useState, standIn } from "../.
 import { LANGUAGE, whenIdle } from "../../web/ask.js";
 import { say } from "../../web/messages.js";
 
-/** @typedef {{ words: string[], says: string, other?: string[] }} Entry */
-/** @typedef {{ at: number, end: number, term: string }} Found a term in a text */
+/** @typedef {{ words: string[], says: string, other?: string[] }} GlossaryEntry */
+/** @typedef {{ at: number, end: number, term: string }} TermInText a term in a text */
 
 const source = globalThis.document?.getElementById("glossary");
-/** @type {Record<string, Entry>} */
+/** @type {Record<string, GlossaryEntry>} */
 export const glossary = source ? JSON.parse(source.textContent) : {};
 
 /** @type {Map<string, string | null>} */
@@ -27,9 +27,9 @@ const pattern = computed(
 );
 
 // The terms in a text, in their order.
-/** @type {(text: string) => Found[]} */
+/** @type {(text: string) => TermInText[]} */
 export const termsIn = (text) => {
-  /** @type {Found[]} */
+  /** @type {TermInText[]} */
   const found = [];
   for (const match of termOf.size ? text.matchAll(pattern.value) : []) {
     const term = termOf.get(match[0].toLowerCase());

@@ -25,7 +25,7 @@ const MAX_SPOKEN = 12; // lines in the picture's label
  * @typedef {import("../../web/head_numbers.js").HeadNumbers} HeadNumbers
  * @typedef {Pick<HeadNumbers, "weights" | "allowed">} Weights
  * @typedef {[number, number, number]} Link places at the left and at the right, weight
- * @typedef {[number, number, string]} Reading the same places (−1: none), and what their hover labels say
+ * @typedef {[number, number, string]} LineReading the same places (−1: none), and what their hover labels say
  */
 
 /** @type {(from: string, to: string, weight: number, digits: number) => string} */
@@ -33,7 +33,7 @@ const reading = (from, to, weight, digits) =>
   say("{from} reads {to}, {weight}", { from, to, weight: numeral(weight.toFixed(digits)) });
 
 // Of a head: the weights that are large enough, the strongest first. query: null for those of all.
-/** @type {(numbers: Weights, names: string[][], query: number | null, threshold: number) => {links: Link[], readings: Reading[]}} */
+/** @type {(numbers: Weights, names: string[][], query: number | null, threshold: number) => {links: Link[], readings: LineReading[]}} */
 export const linesOfQueries = (numbers, [queries, keys], query, threshold) => {
   const { weights, allowed } = numbers;
   const least = Math.fround(threshold);
@@ -53,7 +53,7 @@ export const linesOfQueries = (numbers, [queries, keys], query, threshold) => {
 };
 
 // Of target tokens: the source token that each read most; by: "written" or "read", see lines.py.
-/** @type {(numbers: HeadNumbers, names: string[][], by: string) => {links: Link[], readings: Reading[]}} */
+/** @type {(numbers: HeadNumbers, names: string[][], by: string) => {links: Link[], readings: LineReading[]}} */
 export const linesOfAlignment = (numbers, [sources, targets], by) => {
   const shift = by === "written" ? 1 : 0;
   /** @type {Link[][]} */
@@ -67,21 +67,21 @@ export const linesOfAlignment = (numbers, [sources, targets], by) => {
   const links = best.flatMap((two) => two.slice(0, 1)); // the lines
   const reason = shift ? say("nothing predicted it") : say("written last, not read again");
   const why = links.length ? reason : say("switched off");
-  /** @type {(link: Link) => Reading} */
+  /** @type {(link: Link) => LineReading} */
   const readingOf = ([source, target, weight]) => [
     source,
     target,
     reading(targets[target - shift], sources[source], weight, 4),
   ];
   const readings = best.flatMap((two, target) =>
-    two.length ? two.map(readingOf) : [/** @type {Reading} */ ([-1, target, why])],
+    two.length ? two.map(readingOf) : [/** @type {LineReading} */ ([-1, target, why])],
   );
   return { links, readings };
 };
 
 // The figure with its lines. Tokens without one are muted. query: the one whose lines they are, with the weights in
 // front of the keys.
-/** @param {PlotlyFigure} columns @param {{links: Link[], readings: Reading[]}} lines @param {number | null} [query] */
+/** @param {PlotlyFigure} columns @param {{links: Link[], readings: LineReading[]}} lines @param {number | null} [query] */
 export const linked = (
   { data: [left, right, heading], layout },
   { links, readings },

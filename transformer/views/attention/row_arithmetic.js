@@ -5,9 +5,9 @@ import { capital, numeral, say, sayN, tinyNumber } from "../../web/messages.js";
 import { shortenLabels, thinLabels } from "../../web/labels.js";
 
 /**
- * @typedef {Float32Array | Uint8Array | number[]} Numbers
- * @typedef {{q: Numbers, keys: Numbers, values: Numbers, allowed: Numbers, score_size: number,
- *   bias: Numbers | null, cap: number | null}} Row
+ * @typedef {Float32Array | Uint8Array | number[]} RowNumbers
+ * @typedef {{q: RowNumbers, keys: RowNumbers, values: RowNumbers, allowed: RowNumbers, score_size: number,
+ *   bias: RowNumbers | null, cap: number | null}} Row
  * @typedef {Row & { keys: Float32Array, historical: boolean }} NetworkRow
  * @typedef {import("./types").RowSteps} Steps
  * @typedef {{ name: string, first: string[], vector: ArrayLike<number> }} Line of the table

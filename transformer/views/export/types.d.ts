@@ -3,7 +3,7 @@
 import type { Item } from "../../browser/item.js";
 import type { NumbersOfRun } from "../../browser/types";
 import type { Atlas } from "../../web/head_grid.js";
-import type { Batch, StoredArray } from "../../web/types";
+import type { Batch, Question, StoredArray } from "../../web/types";
 
 export type { FlatArray, NestedArray, StoredArray } from "../../web/types";
 
@@ -38,8 +38,6 @@ export interface StoredAtlas {
   masked: StoredArray;
 }
 
-/** What a question is asked with, by parameter. */
-export type Question = Record<string, unknown>;
 /** name of the question, what it is asked with, and the answer with arrays as StoredArray. */
 export type StoredAnswer = [name: string, question: Question, answer: unknown];
 /** A token that a step could have chosen; sampling_probability: after temperature and filters. */

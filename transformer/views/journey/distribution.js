@@ -5,7 +5,7 @@ import { say, sayN, wholeText } from "../../web/messages.js";
 import { controls, page } from "../../web/store.js";
 
 /** @typedef {ArrayLike<number>} Logits of every token of the vocabulary */
-/** @typedef {{method: string, temperature: number, top_k: number, top_p: number}} Settings top_k 0 and top_p 1: off */
+/** @typedef {{method: string, temperature: number, top_k: number, top_p: number}} SamplingSettings top_k 0 and top_p 1: off */
 
 // highest: of the logits that are kept.
 /** @type {(logits: Logits, temperature: number, highest: number, isKept: (logit: number, id: number) => boolean) => Float64Array} */
@@ -50,14 +50,14 @@ const nucleus = (sorted, count, temperature, topP) => {
 };
 
 // Whether these settings sample; else the likeliest token is taken.
-/** @type {(settings: Settings) => boolean} */
+/** @type {(settings: SamplingSettings) => boolean} */
 export const draws = ({ method, temperature }) => method === "sample" && temperature > 0;
 
 /**
  * {probabilities, count}: the sampling probability of each token, and how many tokens can be sampled: those whose
  * probability is not 0 in the server's float32. never: the padding's id, which is not sampled, or null. Without
  * sampling, the network's probabilities.
- * @type {(logits: Logits, settings: Settings, never: number | null) => {probabilities: Float64Array, count: number}}
+ * @type {(logits: Logits, settings: SamplingSettings, never: number | null) => {probabilities: Float64Array, count: number}}
  */
 export const distribution = (logits, settings, never) => {
   const { temperature, top_k: topK, top_p: topP } = settings;
@@ -91,7 +91,7 @@ export const settingsNow = () => {
   return { method, temperature, top_k: topK, top_p: topP };
 };
 // How many tokens can be drawn with these settings, in words.
-/** @type {(settings: Settings, count: number, answer: { logits: ArrayLike<number> }) => string | null} */
+/** @type {(settings: SamplingSettings, count: number, answer: { logits: ArrayLike<number> }) => string | null} */
 export const countInWords = (settings, count, { logits }) => {
   if (settings.method === "beam")
     return say("Beam search weighs whole texts, not this word alone.");

@@ -2,7 +2,7 @@
 
 /**
  * @typedef {{ kind: string }} OfKind
- * @typedef {Pick<import("./types").PictureAnswer, "heads" | "feed_forward">} Amounts
+ * @typedef {Pick<import("./types").JourneyAnswer, "heads" | "feed_forward">} Amounts
  * @typedef {import("./types").LensSegment} LensSegment
  */
 

@@ -96,13 +96,13 @@ const heightLeft = (element, isAlone) => {
 };
 
 // The picture's data: the answer, or for a translator's encoder its own stream, which adds nothing to a word.
-/** @type {(answer: JourneyAnswer, stack: string) => import("./types").PictureAnswer} */
+/** @type {(answer: JourneyAnswer, stack: string) => import("./types").JourneyAnswer} */
 const pictureOf = (answer, stack) =>
   stack === page.run.stack
     ? answer
     : { ...answer, lens: [], ...answer.encoder, heads: null, feed_forward: null };
 
-/** @param {{ answer: import("./types").PictureAnswer }} props */
+/** @param {{ answer: import("./types").JourneyAnswer }} props */
 const Legend = ({ answer }) => {
   const word = html`<strong><${Token} label=${wordOf(answer.target_label, answer.position)} /></strong>`;
   return html`<p class="flow-legend">

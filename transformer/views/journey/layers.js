@@ -24,7 +24,7 @@ const MATTERS = 0.3; // of the largest amount: heads that add less are pale
  * @typedef {import("../../web/types").Head} Head
  * @typedef {import("../../web/store.js").Kind} Kind
  * @typedef {import("./types").PictureView} PictureView
- * @typedef {import("./types").PictureAnswer} PictureAnswer
+ * @typedef {import("./types").JourneyAnswer} JourneyAnswer
  * @typedef {import("./types").PictureGeometry} PictureGeometry
  * @typedef {import("./types").FlowGeometry} FlowGeometry
  */
@@ -131,13 +131,13 @@ const Embedding = ({ at }) => {
 };
 
 // A token that would only come again is no piece of the word that it ends.
-/** @type {(answer: PictureAnswer) => { label: string, probability: number }[]} */
+/** @type {(answer: JourneyAnswer) => { label: string, probability: number }[]} */
 const lensWords = ({ lens, position }) =>
   lens.map((token) => ({
     label: token.label === page.run.labels[position] ? token.label : beginning(token, position),
     probability: token.probability,
   }));
-/** @param {{ at: PictureGeometry, answer: PictureAnswer }} props */
+/** @param {{ at: PictureGeometry, answer: JourneyAnswer }} props */
 const Lens = ({ at, answer }) =>
   segmentsOf(lensWords(answer), at.pitch / at.type).map(
     ({ label, probability, first, last, isFinal, isSmall }) => {

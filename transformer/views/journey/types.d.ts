@@ -133,8 +133,6 @@ export interface Amount {
   kind?: string;
   head?: number;
 }
-/** What the picture draws: the answer, or for a translator's encoder its own stream. */
-export type PictureAnswer = JourneyAnswer;
 
 /** A place in px. */
 export type Box = { left: number; top: number; width: number; height: number };
@@ -189,7 +187,8 @@ export interface LensSegment {
 /** What the picture's parts share. many: whether heads are too many to be heatmaps here; lit: weights by kind, or null;
  * most: the largest amount. */
 export interface PictureView {
-  answer: PictureAnswer;
+  /** or for a translator's encoder its own stream */
+  answer: JourneyAnswer;
   kinds: Kind[];
   many: boolean;
   choose: (head: Head) => void;

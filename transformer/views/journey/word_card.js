@@ -17,12 +17,12 @@ const FULL_CHANGE = 0.2; // a change that is shaded in full, if none is larger
 /**
  * @typedef {import("./types").WordEffect} Effect
  * @typedef {import("./types").NextToken} NextToken
- * @typedef {Effect & { alone?: Effect[] }} Entry alone: of all mentions of a word, each of them
+ * @typedef {Effect & { alone?: Effect[] }} WordRow alone: of all mentions of a word, each of them
  */
 
 // Each word, the largest effect first. Where all mentions of a word change more together than each alone, they stand
 // for it.
-/** @type {(answer: import("./types").WordEffects) => Entry[]} */
+/** @type {(answer: import("./types").WordEffects) => WordRow[]} */
 const entriesOf = ({ words, mentions, target }) => {
   const size = (/** @type {Effect} */ { probability: p }) => Math.abs(p - target.probability);
   const together = mentions
@@ -44,7 +44,7 @@ const between = (alone) => {
   return least === most ? least : say("{least} to {most}", { least, most });
 };
 
-/** @param {{ entries: Entry[], target: NextToken, word: string }} props */
+/** @param {{ entries: WordRow[], target: NextToken, word: string }} props */
 const Finding = ({ entries, target, word }) => {
   const [first] = entries;
   const before = percentText(target.probability);
@@ -62,7 +62,7 @@ const Finding = ({ entries, target, word }) => {
   );
 };
 
-/** @param {{ entry: Entry, target: NextToken, isShown: boolean, choose: () => void }} props */
+/** @param {{ entry: WordRow, target: NextToken, isShown: boolean, choose: () => void }} props */
 const Row = ({ entry: { word, alone, probability }, target, isShown, choose }) => {
   const wide = (/** @type {number} */ share) => `${(100 * share).toFixed(2)}%`;
   const name = alone ? say("{word} (all {n})", { word, n: alone.length }) : word;
@@ -90,7 +90,7 @@ const useTexts = (part, position, places) => {
 };
 
 // What would be written without the word, or in its gap.
-/** @param {{ texts: string[] | null, shown: Entry, isDecoder: boolean }} props */
+/** @param {{ texts: string[] | null, shown: WordRow, isDecoder: boolean }} props */
 const Texts = ({ texts, shown, isDecoder }) => {
   const { likeliest } = shown;
   const [whole, without] = (texts ?? []).map(
@@ -116,7 +116,7 @@ export const WordCard = ({ part, answer }) => {
   const about = answer && { run, position: answer.position, target: answer.target };
   const result = useAnswer(part, (data) => askOnce("word_effects", data), about).current;
   const entries = useMemo(() => (result ? entriesOf(result) : []), [result]);
-  const [pressed, press] = useState(/** @type {Entry | null} */ (null));
+  const [pressed, press] = useState(/** @type {WordRow | null} */ (null));
   const entryAt = (/** @type {number} */ place) =>
     entries.find(({ places }) => places.includes(place)) ?? null;
   const { pointed } = page;

@@ -7,7 +7,7 @@
  * @typedef {import("../../web/types").Change} Plain an intervention as plain values
  * @typedef {(query: number, key: number) => boolean} OfCell
  * @typedef {{edit: (query: number, key: number) => Said, before: OfCell, planned: OfCell,
- *   isRemoved: (name: string) => boolean}} Plan
+ *   isRemoved: (name: string) => boolean}} MaskPlan
  */
 
 /** @type {(cells: Cells, query: number, key: number) => boolean} */
@@ -112,7 +112,7 @@ export const editsByPlace = (interventions) =>
 // Apply edits to a mask in order. Returns functions of a cell: edit: its edit; planned: whether it is allowed
 // with the edits; before: without the last; and isRemoved(name): whether the mask "causal" or "padding" is
 // removed as a whole. window: the tokens that a query reads back (in an encoder also ahead), itself included.
-/** @type {(acting: Edits[], isCausal: boolean, window?: number | null) => Plan} */
+/** @type {(acting: Edits[], isCausal: boolean, window?: number | null) => MaskPlan} */
 export const planOf = (acting, isCausal, window = null) => {
   /** @type {(name: string) => boolean} */
   const isRemoved = (name) => acting.some(({ without }) => without.has(name));

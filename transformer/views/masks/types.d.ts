@@ -2,7 +2,7 @@
 import type { Figure } from "../../web/types";
 import type { Kind } from "../../web/store.js";
 import type { Part } from "../../web/part.js";
-import type { Edits, Plan } from "./mask_edits.js";
+import type { Edits, MaskPlan } from "./mask_edits.js";
 
 /** A picture of a batch, or of one of its masks. */
 export interface MaskPicture {
@@ -43,7 +43,7 @@ export interface BoardOf {
 }
 /** A mask as a board of cells. applied: whether it is that of the shown run; total, count: of its cells, and of those
  * that are allowed; where: its name; lineEdit("query,*" or "*,key"): the edit of a line. */
-export type BoardState = Plan & {
+export type BoardState = MaskPlan & {
   labels: BoardLabels;
   applied: boolean;
   total: number;

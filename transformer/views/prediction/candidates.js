@@ -26,7 +26,7 @@ const greedy = (own, never) => {
   return new Float64Array(own.length).fill(1, best, best + 1);
 };
 // {states: each token's probability in each; count: of tokens that can be drawn; whyCut(id)}.
-/** @type {(answer: import("../journey/types").JourneyAnswer, settings: import("../journey/distribution.js").Settings) => import("./types").States} */
+/** @type {(answer: import("../journey/types").JourneyAnswer, settings: import("../journey/distribution.js").SamplingSettings) => import("./types").States} */
 const statesOf = ({ logits, never }, settings) => {
   const own = probabilitiesOf(logits);
   const cutPadding = (/** @type {number} */ id) =>

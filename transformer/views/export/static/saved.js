@@ -24,10 +24,10 @@ import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
 import { contentOf, filled } from "./pack.js";
 
-/** @import { Choice } from "../../../web/types" */
+/** @import { Choice, Question } from "../../../web/types" */
 /** @import { Item } from "../../../browser/item.js" */
 /** @import { Described, Event as LayoutEvent } from "../../../browser/page/layout.js" */
-/** @import { Question, SavedBatch, SavedNumbers, SavedStep, SavedText, StepCandidate } from "../types" */
+/** @import { SavedBatch, SavedNumbers, SavedStep, SavedText, StepCandidate } from "../types" */
 
 const { site } =
   /** @type {typeof globalThis & { site: { source: (name: string) => Blob, text: string } }} */ (
