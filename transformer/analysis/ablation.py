@@ -44,7 +44,9 @@ class HeadImportance:
 
     def most(self) -> tuple[Site, int]:
         """The head, in any kind of attention, whose ablation changes it most, up or down."""
-        stack, kind = max(self.change, key=lambda one: float(self.change[one].abs().max()))
+        stack, kind = max(
+            self.change, key=lambda attention: float(self.change[attention].abs().max())
+        )
         change = self.change[stack, kind].abs()
         layer, head = divmod(int(change.argmax()), change.shape[1])
         return Site(stack, layer, kind), head

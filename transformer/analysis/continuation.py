@@ -73,14 +73,18 @@ def _switched(made: Sequence[Intervention], at: Site, head: int) -> tuple[Interv
     """Interventions with one head switched off, or on again if it is off at every position."""
     left: list[Intervention] = []
     is_off = False
-    for one in made:
-        heads = one.heads if isinstance(one, Ablate) and one.site == at else None
-        if not isinstance(one, Ablate) or one.positions is not None or head not in (heads or ()):
-            left.append(one)
+    for change in made:
+        heads = change.heads if isinstance(change, Ablate) and change.site == at else None
+        if (
+            not isinstance(change, Ablate)
+            or change.positions is not None
+            or head not in (heads or ())
+        ):
+            left.append(change)
             continue
         is_off = True
         if others := [other for other in heads or () if other != head]:
-            left.append(dataclasses.replace(one, heads=others))
+            left.append(dataclasses.replace(change, heads=others))
     return tuple(left) if is_off else (*left, Ablate(at.stack, at.layer, (head,), at.kind))
 
 

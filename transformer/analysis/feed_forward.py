@@ -106,7 +106,7 @@ def feed_forward_at(
 
 def switched(made: Sequence[Intervention], off: Ablate) -> tuple[Intervention, ...]:
     """Interventions with an ablation added, or removed if it is among them."""
-    left = tuple(one for one in made if one != off)
+    left = tuple(change for change in made if change != off)
     return left if len(left) < len(made) else (*left, off)
 
 
@@ -149,13 +149,13 @@ def _neurons(
     _, stack, layer, _ = seen.point
     if stack != text.network.last_stack.name:
         return ()
-    made: Any = text.network.last_stack.layers[layer]
-    contract = made.feed_forward.contract
+    block: Any = text.network.last_stack.layers[layer]
+    contract = block.feed_forward.contract
     here = seen.rows[text.at]
     outputs = here[:, None] * contract.weight.double().T  # (F, C)
     added = outputs.sum(dim=0) + (0 if contract.bias is None else contract.bias.double())
-    kept = written.kept[Point("mlp_out", stack, layer)]
-    if not torch.allclose(added, kept, rtol=1e-3, atol=1e-4):
+    neurons = written.kept[Point("mlp_out", stack, layer)]
+    if not torch.allclose(added, neurons, rtol=1e-3, atol=1e-4):
         return ()
     adds = neuron_contributions(model, written, layer, outputs, target, logit)
     strength = outputs.norm(dim=1) if adds is None else adds.abs()

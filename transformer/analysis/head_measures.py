@@ -135,13 +135,13 @@ def repeats_of(tokens: Sequence[str], allowed: Tensor) -> Tensor:
     itself), and rows that may not read that position and the next.
     """
     last: dict[str, int] = {}
-    found = []
+    rows = []
     for query, token in enumerate(tokens[: len(allowed)]):
         before = last.get(token, query)
         if before + 1 < query and bool(allowed[query, before : before + 2].all()):
-            found.append((query, before))
+            rows.append((query, before))
         last[token] = query
-    return torch.tensor(found, dtype=torch.int64, device="cpu").view(-1, 2)
+    return torch.tensor(rows, dtype=torch.int64, device="cpu").view(-1, 2)
 
 
 def cells_of(name: str, allowed: Tensor, repeats: Tensor) -> tuple[Tensor, Tensor]:
@@ -252,14 +252,16 @@ class ShuffledKeys:
         of_cells = total.index_select(1, self._rows)
         read = powers.flatten(1).index_select(1, self._cells).view_as(of_cells)
         read = read * self._may / of_cells
-        found = {
+        metrics = {
             name: cells.mean(dim=1)
             for name, cells in zip(self._placed, read.split(self._counts, dim=1), strict=True)
         }
         for name, of_rows in sums.items():
             means = of_rows / total
-            found[name] = _correlation(self._at, means.mT) if name == "order" else means.mean(dim=1)
-        return {name: found[name] for name in names}
+            metrics[name] = (
+                _correlation(self._at, means.mT) if name == "order" else means.mean(dim=1)
+            )
+        return {name: metrics[name] for name in names}
 
 
 def _correlation(x: Tensor, y: Tensor) -> Tensor:

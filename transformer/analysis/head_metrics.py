@@ -116,7 +116,7 @@ def head_metrics(run: Run, stack: str | None = None, kind: str = "self") -> Metr
     tokens = run.queries(stack) if kind == "self" else ()
     under: list[_UnderMask] = []  # by layer; layers with the same mask share one
     for mask in masks:
-        alike = (one for one in under if one.allowed.equal(mask))
+        alike = (metrics for metrics in under if metrics.allowed.equal(mask))
         under.append(next(alike, None) or _UnderMask(mask, names, tokens, orders))
     at_once = max(1, CELLS_AT_ONCE // n_cells)
     heads: list[HeadMetrics] = []
@@ -224,9 +224,9 @@ def named_after(
         return values[name] >= least and values[name] >= times * even[name]
 
     positions = [name for name in values if ALL[name].position]
-    found = [name for name in positions if clear(name) and values[name] > shuffled[name][1]]
-    if found:
-        return max(found, key=lambda name: values[name] / even[name])
+    clear_names = [name for name in positions if clear(name) and values[name] > shuffled[name][1]]
+    if clear_names:
+        return max(clear_names, key=lambda name: values[name] / even[name])
     if clear("most_read"):
         return "most_read"
     sharp = "order" in values and values["largest"] >= LEAST_WEIGHT

@@ -93,16 +93,16 @@ def without_head(
     """
     check_run(model, run)
     position = model.last_read(run) if position is None else position
-    found = run.trace.find(site)
-    off = hooks_of([Ablate(found.stack, found.layer, (head,), found.kind)], model.config)
+    place = run.trace.find(site)
+    off = hooks_of([Ablate(place.stack, place.layer, (head,), place.kind)], model.config)
     others = altered(model, run)
     if not others and model.config.heads_per_key == 1:
-        off = (_WithoutValues(found, head),)
+        off = (_WithoutValues(place, head),)
     text = TextBefore.up_to(model, run, position)
     recorded = run.trace.residuals and not isinstance(text.network, EncoderDecoder)
     if others or not recorded:
         return text.logits([*others, *off])[0].cpu()
-    return text.from_layer(run, found.layer, off)[0].cpu()
+    return text.from_layer(run, place.layer, off)[0].cpu()
 
 
 @torch.no_grad()
@@ -128,7 +128,7 @@ def deciding_heads(
         return None
     likeliest = int(text.logits(others or [unchanged])[0].argmax())
     resumes = not others and bool(run.trace.residuals) and len(run.trace.kinds()) == 1
-    groups = [[one for one in heads if one[0] == site] for site in sites_of(run.config)]
+    groups = [[head for head in heads if head[0] == site] for site in sites_of(run.config)]
     deciding: list[tuple[Site, int]] = []
     for group in groups if resumes else [heads]:
         for part in in_parts(group, text.largest_batch):
@@ -208,7 +208,7 @@ def telling(model: LoadedModel, run: Run) -> Telling | None:
     stack = text.network.last_stack.name
     written = WrittenAt(stack, None)
     logits = text.all_logits([*altered(model, run), written])
-    found: list[Telling] = []
+    candidates: list[Telling] = []
     for position in range(first, last):
         target, row = run.ids[position + 1], position - run.trace_start
         logit = float(logits[row, target])
@@ -216,14 +216,14 @@ def telling(model: LoadedModel, run: Run) -> Telling | None:
         if parts is None:
             return None
         if not model.tokenizer.is_special(target):
-            found.append(_leading(parts, stack))
+            candidates.append(_leading(parts, stack))
     likely = logits.log_softmax(dim=-1)
 
-    def likelihood(one: Telling) -> float:
-        return float(likely[one.position - run.trace_start, run.ids[one.position + 1]])
+    def likelihood(candidate: Telling) -> float:
+        return float(likely[candidate.position - run.trace_start, run.ids[candidate.position + 1]])
 
-    best = max(found, key=lambda one: one.lead, default=None)
-    return best if best is None or best.lead > 0 else min(found, key=likelihood)
+    best = max(candidates, key=lambda candidate: candidate.lead, default=None)
+    return best if best is None or best.lead > 0 else min(candidates, key=likelihood)
 
 
 def _leading(parts: LogitContribution, stack: str) -> Telling:
@@ -234,7 +234,7 @@ def _leading(parts: LogitContribution, stack: str) -> Telling:
         for layer in range(heads.shape[0])
         for head in range(heads.shape[1])
     }
-    (kind, layer, head), most = max(adds.items(), key=lambda one: one[1])
+    (kind, layer, head), most = max(adds.items(), key=lambda item: item[1])
     del adds[kind, layer, head]
     others = [*adds.values(), *parts.feed_forward.tolist()]
     place = Site(stack, layer, kind)

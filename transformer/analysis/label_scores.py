@@ -37,7 +37,7 @@ def label_scores(model: LoadedModel, run: Run) -> LabelScores:
     if not HEADS[config.head].labelled:
         raise ValueError(f"{model.name} has no head that scores labels")
     last = streams_of(model, run, network.last_stack.name)[-1].to(network.device, network.dtype)
-    breaks = [one for one in run.request.interventions if isinstance(one, Break)]
+    breaks = [change for change in run.request.interventions if isinstance(change, Break)]
     context = ForwardContext(hooks=hooks_of(breaks, config))
     scores = network.project(network.last_stack.end(last, context))[0].float().cpu()
     return LabelScores(

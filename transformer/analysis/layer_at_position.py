@@ -67,7 +67,7 @@ class LayerAtPosition:
 
     def part(self, kind: str) -> SubLayer:
         """The sub-layer of a kind."""
-        return next(one for one in self.parts if one.kind == kind)
+        return next(part for part in self.parts if part.kind == kind)
 
 
 @torch.no_grad()
@@ -82,27 +82,27 @@ def layer_at_position(
     streams = streams_of(model, run, stack)
     layer = check_whole("layer", layer, 0, len(streams) - 2)
     position = check_whole("position", position, 0, streams[layer].shape[1] - 1)
-    made: Any = getattr(model.network, stack).layers[layer]
+    block: Any = getattr(model.network, stack).layers[layer]
     # A copy: a view would keep the whole text's memory alive.
     start = streams[layer][0, position].clone().to(model.network.device, model.network.dtype)
     x, added, parts = start, start, []
-    for kind in ("self", "cross", "feed_forward") if made.crosses else ("self", "feed_forward"):
-        residual = getattr(made, f"{kind}_residual")
-        work = _work_of(made, kind, run, Site(stack, layer, kind), position)
+    for kind in ("self", "cross", "feed_forward") if block.crosses else ("self", "feed_forward"):
+        residual = getattr(block, f"{kind}_residual")
+        work = _work_of(block, kind, run, Site(stack, layer, kind), position)
         x, part = _passed(residual, kind, x, work)
         parts.append(part)
-        if made.parallel:  # each reads what came in, and all is added to it
+        if block.parallel:  # each reads what came in, and all is added to it
             added = added + part.added.to(added)
             x = start
-    out = (added if made.parallel else x).float().cpu()
-    if made.parallel:
+    out = (added if block.parallel else x).float().cpu()
+    if block.parallel:
         parts = [replace(part, out=out) for part in parts]
     expected = streams[layer + 1][0, position].cpu()
     room = EXACT if model.network.dtype == torch.float32 else 0.05
     agrees = float((out - expected).abs().max()) <= room * (1 + float(expected.abs().max()))
     return LayerAtPosition(
         parts=tuple(parts),
-        feed_forward=_fed(made.feed_forward, parts[-1].read.to(start)),
+        feed_forward=_fed(block.feed_forward, parts[-1].read.to(start)),
         agrees=agrees,
     )
 
@@ -123,15 +123,15 @@ def _passed(residual: Residual, kind: str, x: Tensor, work: Any) -> tuple[Tensor
     placement, norm = residual.placement, residual.norm or residual.output_norm
     assert norm is not None
     read = norm(x) if placement.of_input else x
-    made = added = work(read)
+    output = added = work(read)
     if residual.output_norm is not None:
-        added = residual.output_norm(made)
+        added = residual.output_norm(output)
     added = added * residual.scale
     out = x + added
     if placement.of_input:
         norm_of, normalised = x, read
     elif placement.of_output:
-        norm_of, normalised = made, added
+        norm_of, normalised = output, added
     else:
         norm_of = out
         out = normalised = norm(norm_of)
@@ -139,8 +139,8 @@ def _passed(residual: Residual, kind: str, x: Tensor, work: Any) -> tuple[Tensor
         "stream": x, "read": read, "added": added, "out": out, "norm_of": norm_of,
         "normalised": normalised,
     }  # fmt: skip
-    shown = {name: row.float().cpu() for name, row in rows.items()}
-    return out, SubLayer(kind=kind, norm=norm, **shown)
+    vectors = {name: row.float().cpu() for name, row in rows.items()}
+    return out, SubLayer(kind=kind, norm=norm, **vectors)
 
 
 def _fed(made: FeedForward, read: Tensor) -> FedForward:
@@ -154,5 +154,5 @@ def _fed(made: FeedForward, read: Tensor) -> FedForward:
         "inner": inner,
         "out": made.contract(inner),
     }
-    shown = {name: row.float().cpu() for name, row in rows.items()}
-    return FedForward(gate=None if gate is None else gate.float().cpu(), **shown)
+    vectors = {name: row.float().cpu() for name, row in rows.items()}
+    return FedForward(gate=None if gate is None else gate.float().cpu(), **vectors)

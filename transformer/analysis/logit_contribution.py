@@ -79,10 +79,12 @@ def logit_contribution(
     written = WrittenAt(text.network.last_stack.name, text.at)
     logits = text.logits([written])[0]
     wanted = token_asked(run, position, logits) if target is None else target
-    found = attributed(model, written, position, wanted, float(logits[wanted]))
+    contribution = attributed(model, written, position, wanted, float(logits[wanted]))
     if minus is None:
-        return found
-    return _difference(found, attributed(model, written, position, minus, float(logits[minus])))
+        return contribution
+    return _difference(
+        contribution, attributed(model, written, position, minus, float(logits[minus]))
+    )
 
 
 def _difference(one: LogitContribution, other: LogitContribution) -> LogitContribution:
@@ -101,10 +103,10 @@ def attributed(
 ) -> LogitContribution:
     """`logit_contribution` from the recordings of a pass that had `written` as a hook."""
     added = _along(model, written, target)
-    found = _sorted(model.config, position, target, logit, added)
-    if abs(found.total - logit) > EXACT * (1 + abs(logit)):
+    contribution = _sorted(model.config, position, target, logit, added)
+    if abs(contribution.total - logit) > EXACT * (1 + abs(logit)):
         raise _no_sum(model)
-    return found
+    return contribution
 
 
 def neuron_contributions(
@@ -146,9 +148,9 @@ def _along(
         raise _no_sum(model)
     parts = _Parts()
     _read_in(parts, network, written)
-    for layer, made in enumerate(network.last_stack.layers):
+    for layer, block in enumerate(network.last_stack.layers):
         split = neurons[1] if neurons is not None and neurons[0] == layer else None
-        _add_layer(parts, made, layer, written, split)
+        _add_layer(parts, block, layer, written, split)
     if network.last_stack.norm is not None:
         parts.pass_norm(network.last_stack.norm, ("final norm",))
     scale = model.config.logit_scale
@@ -174,14 +176,14 @@ class WrittenAt:
         wanted = ("embed", "pos_embed", "z", "mlp_out", "resid_pre", "resid_post")
         if point.stack == self.stack and point.name in wanted:
             rows = value if value.dim() > 2 else value[None]
-            one = rows[0] if self.row is None else rows[0, ..., self.row, :]
-            self.kept[point] = one.double()
+            row = rows[0] if self.row is None else rows[0, ..., self.row, :]
+            self.kept[point] = row.double()
         return value
 
     def at(self, row: int) -> WrittenAt:
         """The recording of a row."""
-        kept = {point: value[..., row, :] for point, value in self.kept.items()}
-        return WrittenAt(self.stack, row, kept)
+        rows_at = {point: value[..., row, :] for point, value in self.kept.items()}
+        return WrittenAt(self.stack, row, rows_at)
 
 
 class _Parts:
@@ -217,10 +219,10 @@ class _Parts:
 
     def along(self, weight: Tensor) -> dict[tuple[Any, ...], float]:
         """The dot product of each name's parts with a vector (C,)."""
-        found: dict[tuple[Any, ...], float] = defaultdict(float)
+        sums: dict[tuple[Any, ...], float] = defaultdict(float)
         for name, value in zip(self.names, (torch.cat(self.rows) @ weight).tolist(), strict=True):
-            found[name] += value
-        return found
+            sums[name] += value
+        return sums
 
 
 def _read_in(parts: _Parts, network: Any, written: WrittenAt) -> None:

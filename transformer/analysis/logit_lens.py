@@ -53,8 +53,8 @@ def logit_lens(model: LoadedModel, run: Run) -> Lens:
         deadline.check()
         best.append(lens_logits(model, run, stream).softmax(dim=-1).topk(N_BEST))
     return Lens(
-        ids=torch.stack([found.indices for found in best]).cpu(),
-        probabilities=torch.stack([found.values for found in best]).cpu(),
+        ids=torch.stack([layer.indices for layer in best]).cpu(),
+        probabilities=torch.stack([layer.values for layer in best]).cpu(),
     )
 
 
@@ -148,6 +148,6 @@ def streams_of(model: LoadedModel, run: Run, stack: str) -> list[Tensor]:
 
 def lens_logits(model: LoadedModel, run: Run, stream: Tensor) -> Tensor:
     """(T, V) float32 of a stream (1, T, C), with the run's breaks of the network's last norm."""
-    breaks = [one for one in run.request.interventions if isinstance(one, Break)]
+    breaks = [change for change in run.request.interventions if isinstance(change, Break)]
     x = stream.to(model.network.device, model.network.dtype)
     return model.network.lens(x, hooks_of(breaks, model.config))[0].float()

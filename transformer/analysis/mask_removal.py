@@ -78,18 +78,18 @@ def without_mask(batch: Batch, row: int, site: SiteLike, head: Head, which: str)
     used = masks_used(batch, view.site)
     check_choice("which", which, used)
     masks = masks_of(batch, row, view.site.stack, view.site.kind, view.site.layer)
-    kept = np.ones_like(view.allowed)
+    allowed = np.ones_like(view.allowed)
     for name in used:
         if name != which:
-            kept &= masks[name]
+            allowed &= masks[name]
     scores = batch.trace[view.site].scores[row].double().cpu()
     chosen = scores if head == "mean" else scores[int(head)][None]
-    weights = masked_softmax(chosen, torch.from_numpy(kept))
+    weights = masked_softmax(chosen, torch.from_numpy(allowed))
     return Removal(
         which=which,
         view=view,
         weights=weights.mean(dim=0).numpy(),
-        freed=kept & ~view.allowed,
+        freed=allowed & ~view.allowed,
         text=batch.is_token(view.site.stack)[row].cpu().numpy(),
     )
 

@@ -65,20 +65,20 @@ def rotates(run: Run, site: SiteLike) -> bool:
     """Whether this attention rotates queries and keys, each by its own place."""
     if _broken(run) & {"no-rotation", "shuffled-positions"}:
         return False
-    found = run.trace.find(site)
-    return found.kind == "self" and run.config.rotary_of(found.layer) is not None
+    place = run.trace.find(site)
+    return place.kind == "self" and run.config.rotary_of(place.layer) is not None
 
 
 def angles_of(run: Run, site: SiteLike) -> Doubles:
     """(max_len, R / 2) radians. Raises ValueError for an attention that rotates nothing."""
-    found = run.trace.find(site)
-    settings = run.config.rotary_of(found.layer)
-    if settings is None or found.kind == "cross":
+    place = run.trace.find(site)
+    settings = run.config.rotary_of(place.layer)
+    if settings is None or place.kind == "cross":
         raise ValueError(
-            f"{found} rotates no queries and keys; this network's positions are "
+            f"{place} rotates no queries and keys; this network's positions are "
             f"{run.config.positions}"
         )
-    matrix = Rotation(settings, run.config.max_len_of(found.stack)).matrix.double().numpy()
+    matrix = Rotation(settings, run.config.max_len_of(place.stack)).matrix.double().numpy()
     cosines, sines = np.split(matrix, 2, axis=1)
     return np.arctan2(sines, cosines) % (2 * math.pi)
 
@@ -116,7 +116,7 @@ def rotated_pair(
 
 
 def _broken(run: Run) -> set[str]:
-    return {one.what for one in run.request.interventions if isinstance(one, Break)}
+    return {change.what for change in run.request.interventions if isinstance(change, Break)}
 
 
 def _divisor(run: Run) -> float:

@@ -146,7 +146,7 @@ class TextBefore:
         share = run.config.n_heads // run.config.key_heads
         cache = KeyValueCache()
         cache.length = n_before
-        for site in (one for one in run.trace.sites if one.stack == "decoder"):
+        for site in (place for place in run.trace.sites if place.stack == "decoder"):
             _, k, v, _ = qkv_at(run.trace, site, share)
             end = None if site.kind == "cross" else n_before
             cache.put(site, k[:, :, :end].to(device, dtype), v[:, :, :end].to(device, dtype))
@@ -176,7 +176,7 @@ class TextBefore:
         """How many variants are read at once."""
         longest = max(len(self.ids), len(self.source))
         n_weights = self.network.config.n_heads * longest**2
-        n_parameters = sum(one.numel() for one in self.network.parameters())
+        n_parameters = sum(parameter.numel() for parameter in self.network.parameters())
         operations = 2 * n_parameters * (len(self.ids) + len(self.source))
         return max(1, min(MAX_WEIGHTS // n_weights, int(MAX_OPERATIONS // operations)))
 

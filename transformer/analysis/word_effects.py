@@ -183,7 +183,9 @@ class _Text:
         position = model.last_read(run) if position is None else position
         before = TextBefore.up_to(model, run, position)
         mask = model.tokenizer.mask_id if isinstance(model.network, EncoderOnly) else None
-        if mask is None and (placed := [str(one) for one in run.request.interventions if _at(one)]):
+        if mask is None and (
+            placed := [str(change) for change in run.request.interventions if _at(change)]
+        ):
             raise InvalidRequest(
                 "changed_positions",
                 "words cannot be left out together with a change at chosen positions, which would "
@@ -229,10 +231,10 @@ class _Text:
         special = positions["source_special" if self.before.source else "special"]
         hidden = self.model.tokenizer.mask_id
         ids = self.before.source or self.run.ids
-        shown = self.labels[: self.own.stop]
+        visible = self.labels[: self.own.stop]
         words = [
             word
-            for word in words_in(shown, special)
+            for word in words_in(visible, special)
             if word[0] >= self.own.start and all(ids[place] != hidden for place in word)
         ]
         last = self.own.stop - 1
@@ -281,16 +283,16 @@ class _Text:
         numbered = list(zip(self.own, before.ids, strict=True))
         if self.mask is not None:
             return [], [self.mask if place in gone else x for place, x in numbered], at
-        kept = [x for place, x in numbered if place not in gone]
+        rest = [x for place, x in numbered if place not in gone]
         if isinstance(before.network, EncoderOnly):
-            return [], kept, at - sum(place < at for place in gone)
-        return [], kept, len(kept) - 1
+            return [], rest, at - sum(place < at for place in gone)
+        return [], rest, len(rest) - 1
 
     def _hooks(self, rows: Sequence[tuple[int, ...]]) -> Sequence[Hook]:
         if not self.run.request.interventions:
             return ()
         read = [Prepared(source, ids) for source, ids, _ in map(self._left, rows)]
-        return joined([hooks_for(self.model, self.run.request, one) for one in read])
+        return joined([hooks_for(self.model, self.run.request, ids) for ids in read])
 
     def written(self, places: tuple[int, ...]) -> tuple[int, ...]:
         """Ids of the greedy continuation, to the end of the sentence, at most N_WRITTEN."""

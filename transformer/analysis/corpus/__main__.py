@@ -160,9 +160,9 @@ def strongest_of(heads: Sequence[dict[str, Any]]) -> list[str]:
             own = [head for head in heads if head["kind"] == kind and name in head["metrics"]]
             if own:
                 best = max(own, key=lambda head: head["metrics"][name]["mean"])
-                found = best["metrics"][name]
+                metric = best["metrics"][name]
                 where = f"{kind} {best['layer']}·{best['head']}"
-                lines.append(f"{name:10} {where:18} {found['mean']:8.3f} over {found['n']} texts")
+                lines.append(f"{name:10} {where:18} {metric['mean']:8.3f} over {metric['n']} texts")
     return lines
 
 

@@ -57,7 +57,7 @@ def _of_head(
             for a, of in enumerate(KINDS)
             if heads.rows[a]
         },
-        "alike": [list(one) for one in alike],
+        "alike": [list(cluster) for cluster in alike],
         "cost": round(heads.cost[layer, head] / UNIT / n_costs, 6) if n_costs else None,
     }
 
@@ -104,9 +104,9 @@ class Cluster:
 
 def standardised(numbers: Floats) -> Floats:
     """(N, M) in standard deviations from the mean of each column; NaN counts as the mean."""
-    known = np.isfinite(numbers)
-    n_known = np.maximum(known.sum(axis=0), 1)
-    off = np.where(known, numbers - np.where(known, numbers, 0).sum(axis=0) / n_known, 0)
+    is_number = np.isfinite(numbers)
+    n_known = np.maximum(is_number.sum(axis=0), 1)
+    off = np.where(is_number, numbers - np.where(is_number, numbers, 0).sum(axis=0) / n_known, 0)
     spread = np.sqrt(np.square(off).sum(axis=0) / n_known)
     return off / np.where(spread > 1e-12, spread, 1)
 
@@ -160,5 +160,5 @@ def _traits(rows: Floats, names: Sequence[str]) -> tuple[str, ...]:
     means = rows.mean(axis=0)
     clear = (means >= CLEAR) & (rows > 0).all(axis=0)
     order = np.argsort(-means, kind="stable")
-    found = [names[place] for place in order if clear[place] and ALL[names[place]].sign]
-    return tuple(found[:MOST_TRAITS])
+    signs = [names[place] for place in order if clear[place] and ALL[names[place]].sign]
+    return tuple(signs[:MOST_TRAITS])

@@ -77,7 +77,7 @@ class Peaks:
     def save(self, path: Path) -> None:
         """Write an NPZ file atomically."""
         file = BytesIO()
-        np.savez_compressed(file, **{one.name: getattr(self, one.name) for one in fields(self)})
+        np.savez_compressed(file, **{each.name: getattr(self, each.name) for each in fields(self)})
         write_whole(path, file.getvalue())
 
     @classmethod
@@ -141,8 +141,8 @@ def peaks_of(model: Model, some: Sequence[str]) -> tuple[Any, Any]:
     ids, is_there = _padded(targets, model)
     counts = is_there.clone()
     for row, target in enumerate(targets):
-        for place, one in enumerate(target):
-            counts[row, place] = not tokenizer.is_special(one)
+        for place, neuron in enumerate(target):
+            counts[row, place] = not tokenizer.is_special(neuron)
     hook = _MostActive(network.last_stack.name, counts)
     if isinstance(network, EncoderDecoder):
         source, is_source = _padded(sources, model)
@@ -218,10 +218,10 @@ def recorded(model: Model, peaks: Peaks, texts: Iterable[str]) -> dict[str, Any]
     """
     is_active = np.abs(peaks.activation) >= LEAST
     wanted = {int(number) for number in peaks.sentence[is_active]}
-    kept = {at: text for at, text in enumerate(sentences(texts)) if at in wanted}
-    numbers = {at: number for number, at in enumerate(kept)}
+    sentences_at = {at: text for at, text in enumerate(sentences(texts)) if at in wanted}
+    numbers = {at: number for number, at in enumerate(sentences_at)}
     with one_thread():
-        read_ids = {at: ids_of(model, text)[1] for at, text in kept.items()}
+        read_ids = {at: ids_of(model, text)[1] for at, text in sentences_at.items()}
     whole = {at: _text(model, ids) for at, ids in read_ids.items()}
 
     def neuron(layer: int, index: int) -> tuple[float, ...]:
@@ -238,7 +238,9 @@ def recorded(model: Model, peaks: Peaks, texts: Iterable[str]) -> dict[str, Any]
     return {
         "model": model.name,
         "n_sentences": peaks.n_read,
-        "sentences": [[text, whole[at]] if translates else [text] for at, text in kept.items()],
+        "sentences": [
+            [text, whole[at]] if translates else [text] for at, text in sentences_at.items()
+        ],
         "neurons": {
             f"{model.network.last_stack.name}.{layer}": dict(
                 zip(FIELDS, map(list, zip(*neurons, strict=True)), strict=True)

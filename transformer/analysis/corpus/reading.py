@@ -103,7 +103,9 @@ def _heads(
     for layer, allowed in zip(weights, masks, strict=True):
         cells = cells_by_name(names, allowed, repeats_of(tokens, allowed))
         layers.append(measure(layer, allowed, names, cells))
-    values = {name: torch.stack([one[name] for one in layers]).double().numpy() for name in names}
+    values = {
+        name: torch.stack([layer[name] for layer in layers]).double().numpy() for name in names
+    }
     from_kinds = kinds_of(tokenizer, _ids(run, stack)[: weights.shape[2]])
     read_by = "encoder" if kind == "cross" else stack
     to_kinds = kinds_of(tokenizer, _ids(run, read_by)[: weights.shape[3]])
@@ -134,7 +136,7 @@ def _costs(model: Model, run: Run, index: int) -> dict[tuple[str, str], Any]:
     ids = torch.tensor([run.ids[: model.config.output_max_len]], device=model.device)
     source = torch.tensor([run.source_ids], device=model.device)
     first = 1 + index % HIDDEN_EVERY
-    is_text = [not model.tokenizer.is_special(one) for one in run.ids]
+    is_text = [not model.tokenizer.is_special(token) for token in run.ids]
     places = torch.tensor(
         [n for n in range(first, ids.shape[1], HIDDEN_EVERY) if is_text[n]], device="cpu"
     )

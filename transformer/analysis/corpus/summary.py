@@ -43,17 +43,17 @@ class MetricSums:
     @classmethod
     def of(cls, name: str, values: NDArray[np.float64], text: int) -> MetricSums:
         """The sums of one text, (L, H); NaN where the text has no such number."""
-        known = np.isfinite(values)
-        whole = np.where(known, np.rint(np.nan_to_num(values) * UNIT), 0).astype(np.int64)
+        is_number = np.isfinite(values)
+        whole = np.where(is_number, np.rint(np.nan_to_num(values) * UNIT), 0).astype(np.int64)
         low, high = RANGES.get(name, SHARE)
         place = np.floor((whole / UNIT - low) / (high - low) * N_BINS).clip(0, N_BINS - 1)
-        counts = ((np.arange(N_BINS) == place[..., None]) & known[..., None]).astype(np.int64)
+        counts = ((np.arange(N_BINS) == place[..., None]) & is_number[..., None]).astype(np.int64)
         strongest = np.full((*values.shape, N_STRONGEST, 2), WEAKEST)
-        strongest[..., 0, 0] = np.where(known, whole, WEAKEST)
+        strongest[..., 0, 0] = np.where(is_number, whole, WEAKEST)
         strongest[..., 1] = NO_TEXT
-        strongest[..., 0, 1] = np.where(known, text, NO_TEXT)
+        strongest[..., 0, 1] = np.where(is_number, text, NO_TEXT)
         return cls(
-            n=known.astype(np.int64), total=whole, counts=counts,
+            n=is_number.astype(np.int64), total=whole, counts=counts,
             earliest=np.where(counts > 0, text, NO_TEXT), strongest=strongest,
         )  # fmt: skip
 
