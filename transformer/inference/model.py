@@ -65,8 +65,8 @@ class Model(LoadedModel):
     @property
     def weight_bytes(self) -> int:
         """Memory of the weights, the engine's copies included."""
-        held = [*self.network.parameters(), *(self.engine.weights if self.engine else ())]
-        storages = {x.untyped_storage().data_ptr(): x.untyped_storage() for x in held}
+        tensors = [*self.network.parameters(), *(self.engine.weights if self.engine else ())]
+        storages = {x.untyped_storage().data_ptr(): x.untyped_storage() for x in tensors}
         return sum(storage.nbytes() for storage in storages.values())
 
     def to(self, device: str | torch.device) -> Model:

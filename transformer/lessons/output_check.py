@@ -263,17 +263,17 @@ class OutputCheck(Check):
     def _of_intact(self, context: GradingContext) -> Iterator[str]:
         """What the whole network should say on the same request, and does not."""
         run = context.run
-        said = context.models.ask(intact_text, run).strip()
+        text = context.models.ask(intact_text, run).strip()
         has, lacks = self.intact.get("has", ""), self.intact.get("lacks", "")
-        if has and not holds(said, has):
+        if has and not holds(text, has):
             yield say(
                 "Even the whole network says “{text}”, without “{words}”: nothing to lose.",
-                text=said, words=shown(has),
+                text=text, words=shown(has),
             )  # fmt: skip
-        if lacks and holds(said, lacks):
+        if lacks and holds(text, lacks):
             yield say(
                 "The whole network also says “{text}”: that is not due to the change.",
-                text=said,
+                text=text,
             )
         request = replace(run.request, interventions=())
         whole = replace(context, run=replace(run, request=request))

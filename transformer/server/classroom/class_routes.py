@@ -127,14 +127,14 @@ def _tried(service: Service, step: Step, text: Any) -> Tried:
         )
     assert step.check is not None
     context = shown_by(service, {**step.state, **step.solution, "text": text})
-    said = written(context).strip()
+    output = written(context).strip()
     try:
         right, says = step.check.grade(context, {})
     except Refused:  # the server is busy: the phone asks again
         raise
     except InvalidRequest as error:  # a text that cannot be measured
         right, says = False, say_error(error)
-    return Tried(text=str(text), said=said, says=says, right=right)
+    return Tried(text=str(text), said=output, says=says, right=right)
 
 
 def _task(check: Check, step: Step, context: GradingContext) -> dict[str, Any]:
@@ -199,36 +199,36 @@ def _guesses(class_: Class, poll: Poll) -> Mapping[str, PollAnswer]:
 
 
 def _to_phone(class_: Class, phone: str) -> dict[str, Any]:
-    said, poll = _described(class_, class_.poll), class_.poll
+    facts, poll = _described(class_, class_.poll), class_.poll
     if poll is None:
-        return said
+        return facts
     answer = poll.answers.get(phone)
     right = None if answer is None or poll.right is None else answer in poll.right
     step, tried = step_of(poll.lesson, poll.step), poll.tried.get(phone)
-    said |= {"answer": answer, "right": right, "explains": step.explains if poll.is_over else []}
+    facts |= {"answer": answer, "right": right, "explains": step.explains if poll.is_over else []}
     if poll.kind == "text":
-        said |= {"text": tried.text if tried else step.state.get("text", "")}
-        said |= {"says": tried.says, "right": tried.right} if tried else {}
+        facts |= {"text": tried.text if tried else step.state.get("text", "")}
+        facts |= {"says": tried.says, "right": tried.right} if tried else {}
     if poll.is_over and poll.asks == TASK and step.guessed:
         guess = _guesses(class_, poll).get(phone)
         best = step.guesses[step.guessed - 1]
-        said["guessed"] = {
+        facts["guessed"] = {
             "text": best,
             "right": None if guess is None else guess == step.guessed - 1,
         }
-    return said
+    return facts
 
 
 def _to_teacher(class_: Class) -> dict[str, Any]:
     poll = class_.poll
-    said: dict[str, Any] = {"phones": class_.n_phones()}
+    facts: dict[str, Any] = {"phones": class_.n_phones()}
     if poll is None:
-        return _described(class_, poll) | said | {"counts": [], "right": None, "answered": 0}
+        return _described(class_, poll) | facts | {"counts": [], "right": None, "answered": 0}
     step, guesses, is_over = step_of(poll.lesson, poll.step), _guesses(class_, poll), poll.is_over
     right = sorted(poll.right) if poll.right is not None else None
     if is_over and step.guessed and poll.asks == TASK:
         n_right = sum(guess == step.guessed - 1 for guess in guesses.values())
-        said["guessed"] = {
+        facts["guessed"] = {
             "right": n_right, "all": len(guesses), "text": step.guesses[step.guessed - 1],
         }  # fmt: skip
     if not poll.kind:  # a step that asks for a run: the guess stays in sight
@@ -236,8 +236,8 @@ def _to_teacher(class_: Class) -> dict[str, Any]:
         right = [step.guessed - 1] if is_over and step.guessed and poll.kind else None
     counts = sorted(Counter(poll.answers.values()).items())
     texts = [{"text": o.text, "said": o.said, "right": o.right} for o in poll.tried.values()]
-    said |= {"counts": counts, "right": right, "texts": texts}
-    return _described(class_, poll) | said | {"answered": len(poll.answers) + len(texts)}
+    facts |= {"counts": counts, "right": right, "texts": texts}
+    return _described(class_, poll) | facts | {"answered": len(poll.answers) + len(texts)}
 
 
 # ---- the routes ----

@@ -309,22 +309,22 @@ def language_of(scope: Scope) -> str:
 def safe_headers(headers: Iterable[tuple[bytes, bytes]], policy: str) -> list[tuple[bytes, bytes]]:
     """An answer's headers with the policy added. Pages, which depend on the visitor's language,
     are revalidated each time, and JSON is not stored unless it says so."""
-    kept = MutableHeaders(raw=list(headers))
-    kind = kept.get("content-type", "")
-    kept["x-content-type-options"] = "nosniff"
-    kept["referrer-policy"] = "no-referrer"  # an address may hold a visitor's words
+    fields = MutableHeaders(raw=list(headers))
+    kind = fields.get("content-type", "")
+    fields["x-content-type-options"] = "nosniff"
+    fields["referrer-policy"] = "no-referrer"  # an address may hold a visitor's words
     if kind.startswith("text/html"):
-        kept["content-security-policy"] = policy
-        kept["permissions-policy"] = PERMISSIONS
+        fields["content-security-policy"] = policy
+        fields["permissions-policy"] = PERMISSIONS
     if kind.startswith(("text/html", JSON)):
-        kept.setdefault("cache-control", NO_STORE if kind.startswith(JSON) else "no-cache")
-        if "accept-language" not in kept.get("vary", "").lower():
-            kept.add_vary_header("Accept-Language")
-    if "location" in kept:  # without the host, which is what the request says
-        place = urlsplit(kept["location"])
+        fields.setdefault("cache-control", NO_STORE if kind.startswith(JSON) else "no-cache")
+        if "accept-language" not in fields.get("vary", "").lower():
+            fields.add_vary_header("Accept-Language")
+    if "location" in fields:  # without the host, which is what the request says
+        place = urlsplit(fields["location"])
         query = f"?{place.query}" if place.query else ""
-        kept["location"] = f"/{place.path.lstrip('/')}{query}"
-    return kept.raw
+        fields["location"] = f"/{place.path.lstrip('/')}{query}"
+    return fields.raw
 
 
 async def object_in(request: Request) -> dict[str, Any]:

@@ -81,11 +81,11 @@ def taken(slots: Slots, patience_s: float = math.inf) -> Iterator[None]:
     A place that the request already has here is used. Raises Busy, also after patience_s and for a
     client that has left; AssertionError for a `last` place elsewhere (deadlock).
     """
-    held = _REQUEST.get()
-    if isinstance(held, Place) and held.slots is slots:
+    outer = _REQUEST.get()
+    if isinstance(outer, Place) and outer.slots is slots:
         yield
         return
-    assert not (isinstance(held, Place) and held.slots.last), "holds a place elsewhere"
+    assert not (isinstance(outer, Place) and outer.slots.last), "holds a place elsewhere"
     with using(place := slots.join(caller(), holds_thread=True)):
         with renewed(patience_s) as patience:
             place.wait(lambda: not patience.is_over())

@@ -90,8 +90,8 @@ class InBrowser:
             if name not in self._held:
                 with said_later() as sentences:
                     files = model_files(self._service, name, measure=False)
-                kept = versioned(name, files | {KERNEL.name: KERNEL.read_bytes()})
-                whole = {f"{PREFIX}{address}": content for address, content in kept.items()}
+                by_address = versioned(name, files | {KERNEL.name: KERNEL.read_bytes()})
+                whole = {f"{PREFIX}{address}": content for address, content in by_address.items()}
                 self._held[name] = _Held(whole, frozenset(sentences))
             return self._held[name]
 

@@ -131,12 +131,14 @@ def _cross(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
 def _on_positions(config: ModelConfig, stack: str) -> list[str]:
     """How a self-attention uses positions."""
     kinds = [config.layer_type(layer) for layer in range(config.n_layers_of(stack))]
-    said = [say("The queries and keys of each head are normalised.")] if config.norm_heads else []
+    sentences = (
+        [say("The queries and keys of each head are normalised.")] if config.norm_heads else []
+    )
     if config.norm_all_heads:
-        said.append(say("Queries are normalised over all heads together, and so are keys."))
+        sentences.append(say("Queries are normalised over all heads together, and so are keys."))
     if POSITIONS[config.positions].is_rotary:
         rotated = config.rotary.size
-        said.append(
+        sentences.append(
             say(
                 "Queries and keys are rotated by an angle that grows with their position (rotary "
                 "positions)."
@@ -149,14 +151,14 @@ def _on_positions(config: ModelConfig, stack: str) -> list[str]:
             )
         )
         factor = numeral(config.rotary_factor, "g")
-        said.append(say(SCALINGS[config.rotary_scaling].does, factor=factor))
+        sentences.append(say(SCALINGS[config.rotary_scaling].does, factor=factor))
         if config.sliding_rotary_base is not None and any(kind.slides for kind in kinds):
-            said.append(say("Some layers rotate at a speed of their own."))
+            sentences.append(say("Some layers rotate at a speed of their own."))
         if not all(kind.rotates for kind in kinds):
-            said.append(say("Some layers rotate nothing."))
+            sentences.append(say("Some layers rotate nothing."))
     if config.window:
         n_read = config.window if stack == "decoder" else 2 * config.window - 1
-        said.append(
+        sentences.append(
             say_n(
                 "A token reads at most {n} token, itself included.",
                 "A token reads at most {n} tokens, itself included.",
@@ -164,39 +166,39 @@ def _on_positions(config: ModelConfig, stack: str) -> list[str]:
             )
         )
         if not all(kind.slides for kind in kinds):
-            said.append(say("In some layers it reads all."))
-    return list(filter(None, said))
+            sentences.append(say("In some layers it reads all."))
+    return list(filter(None, sentences))
 
 
 def _history(config: ModelConfig) -> list[str]:
     """How an attention departs from the paper, as one tutorial does."""
-    said = []
+    sentences = []
     if config.shared_projection:
-        said.append(
+        sentences.append(
             "Historical: one small projection (d_head × d_head) for queries, one for keys and one "
             "for values serve all heads, as one tutorial has it; a head reads only its own share "
             "of the features."
         )
     if config.score_divisor == "d_model":
-        said.append(
+        sentences.append(
             "Historical: scores are divided by √d_model, as one tutorial has it; they come out too "
             "small, and the heads read nearly evenly."
         )
-    return said
+    return sentences
 
 
 def _heads(config: ModelConfig, numbers: Numbers) -> str:
-    said = say_n(
+    heads = say_n(
         "{n} head of {d_head} features each",
         "{n} heads of {d_head} features each",
         config.n_heads,
         **numbers,
     )
     if config.key_heads == config.n_heads:
-        return said
+        return heads
     return say(
         "{said}, of which {heads_per_key} at a time share one of {shared}",
-        said=said,
+        said=heads,
         heads_per_key=config.heads_per_key,
         shared=say_n(
             "{n} head of keys and values", "{n} heads of keys and values", config.key_heads

@@ -32,20 +32,20 @@ def sampling(chosen: HeadAtQuery) -> Topic:
     """The step of the run that made the chosen token."""
     run, request = chosen.run, chosen.run.request
     if not run.steps:
-        said = say("This text was only read: nothing was generated, so nothing was sampled.")
-        return Topic(then=[said], is_placed=False)
+        sentence = say("This text was only read: nothing was generated, so nothing was sampled.")
+        return Topic(then=[sentence], is_placed=False)
     if request.beams > 1:
-        said = say(
+        sentence = say(
             "This text was found by a beam search with {n} beams, which draws nothing: it "
             "keeps the likeliest beginnings, and ranks the texts that it ends with.",
             n=request.beams,
         )
-        return Topic(then=[said], is_placed=False)
+        return Topic(then=[sentence], is_placed=False)
     at = len(run.steps) - 1 if chosen.position is None else chosen.position - run.n_prompt
     step = run.steps[min(max(at, 0), len(run.steps) - 1)]
     settings, is_forced = request.sampling, step.index < len(request.forced_tokens)
     penalty, text = request.repetition_penalty, run.ids[: run.n_prompt + step.index]
-    taken = say_n(
+    outcome = say_n(
         "Step {step}: the network read {n} token, and {token} was taken.",
         "Step {step}: the network read {n} tokens, and {token} was taken.",
         step.window[1] - step.window[0],
@@ -77,13 +77,13 @@ def sampling(chosen: HeadAtQuery) -> Topic:
         "probabilities": {candidate.id: candidate.sampling_probability for candidate in best},
         "drawn": {step.token: step.chosen.sampling_probability},
     }
-    then, by = [taken, how], "" if penalty == 1 or is_forced else numeral(penalty, "g")
+    then, by = [outcome, how], "" if penalty == 1 or is_forced else numeral(penalty, "g")
     if by:
-        said = say(
+        sentence = say(
             "The repetition penalty divides the logits of tokens that the text x already has, or "
             "multiplies them where they are negative."
         )
-        then.append(said)
+        then.append(sentence)
     limits = {
         name: numeral(limit, "g")
         for name in _FILTERS
@@ -97,13 +97,13 @@ def sampling_outlines() -> dict[str, Any]:
     """The outline of a step by how its token was taken: forced, greedy, or drawn with filters,
     whose limits are there by their names in braces."""
     filters = [(), ("top_k",), ("top_p",), ("top_k", "top_p")]
-    made = {"forced": _made_by(None, "", True), "greedy": _made_by(None, "", False)} | {
-        " ".join(("sample", *names)): _made_by({one: f"{{{one}}}" for one in names}, "", False)
+    outlines = {"forced": _made_by(None, "", True), "greedy": _made_by(None, "", False)} | {
+        " ".join(("sample", *names)): _made_by({name: f"{{{name}}}" for name in names}, "", False)
         for names in filters
     }
     return {
         name: outline_of(Topic((), formula, code, is_placed=False))
-        for name, (formula, code) in made.items()
+        for name, (formula, code) in outlines.items()
     }
 
 
