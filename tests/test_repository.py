@@ -185,6 +185,26 @@ def test_all_state_of_the_page_is_named_at_the_top_of_its_store():
     assert held - {("page", "below")} == listed
 
 
+ANY = re.compile(r"[{<|(,:=>] ?any\b|\bany[\]>|})]")  # in the text of a type
+
+
+def test_types_of_scripts_leave_open_only_json_and_plotly():
+    """JSON of values whose names Python declares, and Plotly, which comes without types."""
+    package = ROOT / "transformer"
+    lines = [
+        line
+        for pattern in ("*.js", "*.d.ts")
+        for path in sorted(package.rglob(pattern))
+        if "vendor" not in path.parts
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if path.suffix == ".ts" or line.lstrip().startswith(("/**", "*")) or "/** @" in line
+    ]
+    assert [line for line in lines if ANY.search(line)] == [
+        "export type PlainValues = Record<string, any>;",
+        "export type PlotlyObject = Record<string, any>;",
+    ]
+
+
 def test_no_browser_test_asserts_on_a_page_that_is_being_drawn():
     """`expect` waits. `all()` is empty before anything is drawn: `kit.browser.every` is not."""
     wrong = []
