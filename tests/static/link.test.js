@@ -10,7 +10,9 @@ globalThis.document = /** @type {any} */ ({
   getElementById: (/** @type {string} */ name) => (name === "view-schema" ? schema : null),
 });
 const { TOO_LONG, partsOf, queryOf, stateOf } = await import("../../transformer/web/link_text.js");
-const { textsOf } = await import("../../transformer/web/declared.js");
+const { everyField, textsOf } = await import("../../transformer/web/declared.js");
+const { bindField, fields, shownFields } = await import("../../transformer/web/fields.js");
+const { reactive } = await import("../../transformer/web/store.js");
 
 test("a state becomes a query, and a long one a compressed query", async () => {
   const queries = await Promise.all(vectors.states.map(queryOf));
@@ -72,4 +74,23 @@ test("what cannot be read in a link is said, and the rest is used", () => {
   const state = { model: "tiny", lines: "a", bare: "true", head: "3" };
   const { lines, bare, request } = partsOf(state);
   assert.deepEqual([lines, bare, request], ["a", true, { model: "tiny" }]);
+});
+
+test("the address follows a field that is bound late, and reads it again only where it changes", () => {
+  assert.equal(shownFields().projector, undefined);
+  const state = reactive({ is: "1" });
+  let reads = 0;
+  const read = () => {
+    reads += 1;
+    return state.is;
+  };
+  bindField("projector", read, () => {});
+  assert.equal(shownFields().projector, "1");
+  const before = reads;
+  const other = Object.keys(everyField).find((name) => everyField[name].type === "bool") ?? "";
+  fields[other] = !fields[other];
+  assert.equal(shownFields()[other], String(fields[other]));
+  assert.equal(reads, before);
+  state.is = "";
+  assert.equal(shownFields().projector, undefined);
 });
