@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import Counter
 
 import psutil
 import pytest
@@ -98,11 +99,37 @@ def test_every_installed_tool_is_timed_and_the_others_are_named(shape, known):
     assert 0 < run["floor_s"] < run["step_s"]
 
 
+def test_a_tool_that_takes_long_is_timed_as_it_is_checked_and_not_again(monkeypatch):
+    monkeypatch.setattr(generation, "LONG_S", 0)
+    calls: Counter[str] = Counter()
+    peers = generation.peers_of
+
+    def counted(shape):
+        def make(name, build):
+            def built(*given):
+                peer = build(*given)
+                run = peer.run
+                peer.run = lambda *sizes, **more: calls.update([name]) or run(*sizes, **more)
+                return peer
+
+            return built
+
+        return {name: (of, make(name, build)) for name, (of, build) in peers(shape).items()}
+
+    monkeypatch.setattr(generation, "peers_of", counted)
+    figures = generation.measure(QUICK_SHAPES["quick"], rounds=3)
+    assert calls
+    assert set(calls.values()) == {1}
+    assert calls.keys() <= figures["seconds"].keys()
+
+
 def test_a_tool_with_other_tokens_or_attention_is_not_timed():
     ids, weights = [1, 2, 3], torch.full((1, 1, 3, 3), 1 / 3)
     same = generation.Task(run=lambda: (ids, weights[:, :, :2]), read=lambda result: result)
     tasks = {report.OURS: generation.Task(run=lambda: (ids, weights), read=lambda result: result)}
-    assert generation.check_equal(tasks | {"same": same}) == {report.OURS: 0.0, "same": 0.0}
+    differences, seconds = generation.check_equal(tasks | {"same": same})
+    assert differences == {report.OURS: 0.0, "same": 0.0}
+    assert seconds.keys() == differences.keys()
     for wrong in (([1, 2, 4], None), (ids, weights + 0.01)):
         task = generation.Task(run=lambda wrong=wrong: wrong, read=lambda result: result)
         with pytest.raises(SystemExit, match=r"wrong: .*ours"):
