@@ -7,13 +7,16 @@
     python tools/mutants.py --scripts --browser    and each survivor before its browser tests, too
 
 A mutant is one change by Cosmic Ray, or in JavaScript by tools/javascript/mutants.js: another
-operator, number or comparison, a condition negated, a decorator or a loop's body removed. Tests are
-run until one fails, quickest first: those that ran its line or set up what ran it, then those that
-ran its file, then those of its room that start processes, which coverage does not follow. It is
-measured once for each state of the code. Those of a script are the node tests that import it,
-directly or not; with --browser, then the file of browser tests that names most of what the script
-draws. Of the variants of an operator at one place (+ as -, *, /, ...) one is drawn. Annotations are
-not mutated. Results are in build/mutants/, a line of JSON each.
+operator, number or comparison, a condition negated, a decorator or a loop's body removed. Of the
+variants of an operator at one place (+ as -, *, /, ...) one is drawn; annotations are not mutated.
+Tests are run until one fails, quickest first: those that ran its line or set up what ran it, then
+those that ran its file, then those of its room that start processes, which coverage does not
+follow. It is measured once for each state of the code. They run in forks of a process that has
+collected them (warm_tests.py), and a test that fails runs once more without the mutant: if it fails
+again, it says nothing. A mutant hangs by processor time, however loaded the machine is.
+Those of a script are node's tests that import it, directly or not; with --browser, then the browser
+tests that name most of what the script draws (script_tests.py).
+Results are in build/mutants/, a line of JSON each.
 Mutants that no test can notice are listed, with the reason, in equivalent_mutants.toml; an entry
 that matches no line of the code is named in the report.
 """
@@ -24,18 +27,15 @@ import argparse
 import ast
 import difflib
 import json
-import multiprocessing
 import os
 import random
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -45,27 +45,26 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
+from script_tests import NodeTests, nearest_browser_tests
+from warm_tests import Change, Verdict, WarmTests
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("MUTANTS_BUILD", ROOT / "build" / "mutants"))
 JAVASCRIPT = ROOT / "tools" / "javascript"
-NODE_TESTS = ("tests/static/", "tests/browser_engine/", "tests/static_page/")
 # Beside tests/ROOM/, the tests that start processes of its code.
 OTHER_TESTS = {
     "server": ("tests/api/", "tests/test_app.py", "tests/test_fuzz_http.py"),
     "training": ("tests/test_commands.py",),
     "checkpoint": ("tests/test_commands.py",),
 }
-BROWSER_S = 300.0  # of a file of browser tests
+BROWSER_S = 300.0  # of processor time, of the browser tests of a script
 EQUIVALENT = tomllib.loads((ROOT / "tools" / "equivalent_mutants.toml").read_text("utf-8"))
 NOT_COPIED = (".*", "build", "node_modules", "__pycache__", "*.egg-info", "*.safetensors")
-IMPORTED = ("torch", "pytest", "transformers", "gradio", "plotly.graph_objects")
-MOST_TESTS_S = 90.0  # of tests for one mutant, by their time without it
+MOST_TESTS_S = 25.0  # of tests for one mutant, by their time without it
 ENOUGH = 4.0  # times as long, plus START_S: then a mutant hangs, which counts as noticed
 START_S = 60.0
+N_FIRST = 12  # tests of a mutant that is imported
 FIXTURE = "fixture "  # begins the name of coverage's context of one
-IMPORTED_BEFORE = "ignore::pytest.PytestAssertRewriteWarning"
-QUICK = ["-q", "-x", "-p", "no:cacheprovider", "--tb=no", "--no-header", "-W", IMPORTED_BEFORE]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,6 +82,12 @@ class Mutant:
 
 
 # ---- which tests ran which line (this file is a pytest plugin: -p mutants) ----
+
+
+def processor_s() -> float:
+    """Seconds of processor time of this process and its ended children: they say the same on a
+    loaded machine."""
+    return sum(os.times()[:4])
 
 
 class Contexts:
@@ -105,11 +110,11 @@ class Contexts:
         measured.switch_context(item.nodeid)
         for name in getattr(item, "fixturenames", ()):
             self.users[name].add(item.nodeid)
-        began = time.perf_counter()
+        began = processor_s()
         try:
             return (yield)
         finally:
-            self.seconds[item.nodeid] += time.perf_counter() - began
+            self.seconds[item.nodeid] += processor_s() - began
             measured.switch_context("")
 
     @pytest.hookimpl(wrapper=True)
@@ -161,9 +166,6 @@ class Coverage:
     def tests_of(self, file: str, line: int) -> list[str]:
         """Tests that ran the line, those that ran the file (what is imported or kept runs once) and
         the rest of its room; else a few of all."""
-        if file.endswith(".js"):
-            tests = (test for test in self._seconds if test.startswith(NODE_TESTS))
-            return self.quickest({test for test in tests if file in _imported(_folder_of(test))})
         if file not in self._lines:
             self._lines[file] = self._data.contexts_by_lineno(file)
         by_line = self._lines[file]
@@ -176,6 +178,16 @@ class Coverage:
         tiers = (of_line, of_file - of_line, of_room - of_file - of_line)
         order = [test for tier in tiers for test in self.quickest(tier, room)]
         return self.within_limit(order) or self.few
+
+    @property
+    def tests(self) -> Iterable[str]:
+        return self._seconds.keys()
+
+    def is_imported(self, file: str, line: int) -> bool:
+        """Whether the line, or the next above that ran, runs outside of every test."""
+        by_line = self._lines.get(file, {})
+        above = max((number for number in by_line if number <= line), default=0)
+        return "" in by_line.get(above, ())
 
     def _passed(self, contexts: Iterable[str]) -> set[str]:
         """The tests of these contexts of coverage: tests, and fixtures at their folder or file."""
@@ -286,44 +298,6 @@ def _script_faults(code: str) -> list[dict[str, Any]]:
     return list(json.loads(said.stdout))
 
 
-def _folder_of(test: str) -> str:
-    return Path(test.partition("::")[0]).parent.as_posix()
-
-
-@cache
-def _imported(folder: str) -> set[str]:
-    """The scripts that a folder's node tests name, and those that these name in turn."""
-    named, left = set(), list((ROOT / folder).glob("*.test.js"))
-    while left:
-        path = left.pop()
-        for name in re.findall(r"""["'](\.[^"']*\.js)["']""", path.read_text(encoding="utf-8")):
-            script = (path.parent / name).resolve()
-            if script not in named and script.is_file():
-                named.add(script)
-                left.append(script)
-    return {path.relative_to(ROOT).as_posix() for path in named}
-
-
-@cache
-def nearest_browser_tests(script: str) -> str | None:
-    """The file of browser tests that names most of a script's classes and labels, a rare one for
-    more; None if none does."""
-    code = (ROOT / script).read_text(encoding="utf-8")
-    names = {name for text in re.findall(r'class="([^"$]+)"', code) for name in text.split()}
-    names |= set(re.findall(r'(?:name|data-picture|data-section)="([\w-]+)"', code))
-    texts = {
-        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted((ROOT / "tests" / "browser").glob("test_*.py"))
-    }
-    scores: Counter[str] = Counter()
-    for name in names | {Path(script).stem}:
-        pattern = re.compile(rf"\b{re.escape(name)}\b")
-        holding = [file for file, text in texts.items() if pattern.search(text)]
-        for file in holding:
-            scores[file] += 1 / len(holding)
-    return max(scores, key=lambda file: (scores[file], file)) if scores else None
-
-
 def _annotated(file: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Ranges of annotations, which are never run."""
     kinds = (ast.arg, ast.AnnAssign, ast.FunctionDef)
@@ -354,56 +328,76 @@ class Tree:
         shutil.copytree(ROOT, self.folder, ignore=skipped, symlinks=True)
         for weights in (ROOT / "checkpoints").rglob("*.safetensors"):
             os.link(weights, self.folder / weights.relative_to(ROOT))
+        self._unreliable = set[str]()
 
-    def outcome(self, mutant: Mutant, tests: Sequence[str], seconds: float) -> str:
-        """ "noticed", "alive", or "hangs" (which counts as noticed)."""
+    def collect(self, tests: Iterable[str]) -> None:
+        """Start the process that runs tests for each mutant that it can take in."""
+        files = sorted({test.partition("::")[0] for test in tests})
+        self._warm = WarmTests(self.folder, files, BUILD / "tmp" / self.folder.name)
+        if not self._warm.has_collected():
+            raise SystemExit("the tests cannot be collected")
+
+    def first_failure(self, tests: Sequence[str]) -> Verdict:
+        return self._warm.run(tests, MOST_TESTS_S + START_S)
+
+    def outcome(self, mutant: Mutant, tests: Sequence[str], seconds: float, imported: bool) -> str:
+        """ "noticed", "alive", or "hangs" (which counts as noticed). imported: whether its line is
+        run by an import."""
         path = self.folder / mutant.file
         original = path.read_text(encoding="utf-8")
-        path.write_text(
-            changed(original, mutant.file, mutant.operator, mutant.occurrence), encoding="utf-8"
-        )
+        after = changed(original, mutant.file, mutant.operator, mutant.occurrence)
+        change = Change(path, original, after) if path.suffix == ".py" else None
+        if change is not None and not is_python(after):
+            return "invalid"
+        while left := [test for test in tests if test not in self._unreliable]:
+            path.write_text(after, encoding="utf-8")
+            try:
+                verdict = self._verdict(left, ENOUGH * seconds + START_S, change, imported)
+            finally:
+                path.write_text(original, encoding="utf-8")
+            if verdict.kind != "failed":
+                return {"passed": "alive", "hangs": "hangs"}[verdict.kind]
+            if verdict.test is None or self.first_failure([verdict.test]).kind == "passed":
+                return "noticed"
+            print(f"{verdict.test} fails without a mutant, too", flush=True)
+            self._unreliable.add(verdict.test)
+        return "alive"
+
+    def _verdict(
+        self, tests: Sequence[str], limit_s: float, change: Change | None, imported: bool
+    ) -> Verdict:
+        verdict = self._warm.run(tests, limit_s, change)
+        if verdict.kind in ("failed", "hangs") or (verdict.kind == "passed" and not imported):
+            return verdict
+        for part in (tests[:N_FIRST], tests[N_FIRST:]):  # few files are collected sooner
+            verdict = self._fresh_verdict(part, limit_s) if part else Verdict("passed")
+            if verdict.kind != "passed":
+                break
+        return verdict
+
+    def _fresh_verdict(self, tests: Sequence[str], limit_s: float) -> Verdict:
+        """That of a process that imports the mutant."""
+        fresh = WarmTests(self.folder, tests, BUILD / "tmp" / f"{self.folder.name}-fresh")
         try:
-            return "noticed" if self.fails(tests, ENOUGH * seconds + START_S) else "alive"
-        except TimeoutError:
-            return "hangs"
+            return fresh.run(tests, limit_s) if fresh.has_collected() else Verdict("failed")
+        finally:
+            fresh.close()
+
+    def script_outcome(self, mutant: Mutant, node: NodeTests, in_browser: bool) -> str:
+        """That of node's tests, else of the browser's if these are asked for."""
+        path = self.folder / mutant.file
+        original = path.read_text(encoding="utf-8")
+        after = changed(original, mutant.file, mutant.operator, mutant.occurrence)
+        path.write_text(after, encoding="utf-8")
+        try:
+            outcome = node.outcome(mutant.file)
         finally:
             path.write_text(original, encoding="utf-8")
-
-    def browser_outcome(self, mutant: Mutant) -> str:
-        """Of the browser tests nearest to a script; a page that hangs may wait for this machine."""
-        nearest = nearest_browser_tests(mutant.file)
-        if nearest is None:
-            return "no test"
-        outcome = self.outcome(mutant, [nearest], (BROWSER_S - START_S) / ENOUGH)
-        return "unknown" if outcome == "hangs" else outcome
-
-    def fails(self, tests: Sequence[str], limit_s: float) -> bool:
-        process = FORKS.Process(target=_run_tests, args=(self.folder, [*QUICK, *tests]))
-        process.start()
-        process.join(limit_s)
-        if process.exitcode is None:
-            assert process.pid is not None
-            os.killpg(process.pid, signal.SIGKILL)
-            process.join()
-            raise TimeoutError
-        return process.exitcode != 0
-
-
-FORKS = multiprocessing.get_context("forkserver")  # with slow imports preloaded
-FORKS.set_forkserver_preload(list(IMPORTED))
-
-
-def _run_tests(folder: Path, arguments: list[str]) -> None:
-    """Run tests in a folder, in a new process group, and exit as pytest does."""
-    os.setsid()
-    os.chdir(folder)
-    os.environ |= _environment(folder)
-    sys.dont_write_bytecode = True
-    sys.path[:0] = [str(folder), str(folder / "tests")]
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 1)
-    os.dup2(nothing, 2)
-    os._exit(pytest.main(arguments))
+        tests = nearest_browser_tests(ROOT, mutant.file)
+        if not in_browser or outcome not in ("alive", "no test") or not tests:
+            return outcome
+        outcome = self.outcome(mutant, tests, (BROWSER_S - START_S) / ENOUGH, False)
+        return "unknown" if outcome == "hangs" else outcome  # or the machine was too slow
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -500,28 +494,31 @@ def _hash_of(*paths: Path) -> str:
     return sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
 
 
+def is_python(code: str) -> bool:
+    """Whether it can be compiled: Cosmic Ray takes the stars of {**values} and (*, name) for
+    operators, too."""
+    try:
+        compile(code, "mutant", "exec", dont_inherit=True)
+    except SyntaxError:
+        return False
+    return True
+
+
 def plant(
     mutants: Sequence[Mutant],
-    covered: Coverage,
     results: Results,
     made: list[Tree],
-    in_browser: bool = False,
+    outcome_in: Callable[[Tree, Mutant], str],
 ) -> None:
     """Run each mutant's tests, several at a time; each outcome is saved at once."""
-    if any(tree.fails(covered.few, MOST_TESTS_S + START_S) for tree in made):
-        raise SystemExit("tests that passed fail before anything is changed")
     trees: SimpleQueue[Tree] = SimpleQueue()
     for tree in made:
         trees.put(tree)
 
     def outcome_of(mutant: Mutant) -> str:
-        tests, tree = covered.tests_of(mutant.file, mutant.line), trees.get()
+        tree = trees.get()
         try:
-            seconds = covered.seconds_of(tests)
-            outcome = tree.outcome(mutant, tests, seconds) if tests else "no test"
-            if in_browser and outcome in ("alive", "no test"):
-                return tree.browser_outcome(mutant)
-            return outcome
+            return outcome_in(tree, mutant)
         finally:
             trees.put(tree)
 
@@ -529,12 +526,43 @@ def plant(
         outcomes = pool.map(outcome_of, mutants)
         for number, (mutant, outcome) in enumerate(zip(mutants, outcomes, strict=True), start=1):
             results.add(mutant, outcome)
-            if number % 20 == 0:
-                print(f"{number} of {len(mutants)}", flush=True)
+            print(f"{number} of {len(mutants)}: {outcome} {mutant.name}", flush=True)
+
+
+def outcomes(trees: Sequence[Tree], given: argparse.Namespace) -> Callable[[Tree, Mutant], str]:
+    """What the tests say of a mutant in Python, once they are collected in each tree."""
+    covered = Coverage(trees[0].folder, given.tests)
+    for tree in trees:
+        tree.collect(covered.tests)
+        verdict = tree.first_failure(covered.few)
+        if verdict.kind != "passed":
+            raise SystemExit(f"a test that passed fails before anything is changed: {verdict}")
+
+    def outcome(tree: Tree, mutant: Mutant) -> str:
+        tests = covered.tests_of(mutant.file, mutant.line)
+        imported = covered.is_imported(mutant.file, mutant.line)
+        return tree.outcome(mutant, tests, covered.seconds_of(tests), imported)
+
+    return outcome
+
+
+def script_outcomes(
+    trees: Sequence[Tree], given: argparse.Namespace
+) -> Callable[[Tree, Mutant], str]:
+    """What the tests say of a mutant in JavaScript."""
+    node = {
+        tree: NodeTests(tree.folder, BUILD / f"{tree.folder.name}-node", _environment(tree.folder))
+        for tree in trees
+    }
+    if given.browser:
+        for tree in trees:
+            tree.collect(["tests/browser"])
+    return lambda tree, mutant: tree.script_outcome(mutant, node[tree], given.browser)
 
 
 def report(found: Sequence[Mapping[str, Any]]) -> None:
     """Print a table by file, the reasons of the equivalent mutants, and the other survivors."""
+    found = [one for one in found if one["outcome"] != "invalid"]
     alive = [one for one in sorted(found, key=_key) if not is_noticed(one)]
     reasons = {_key(one): why_equivalent(one) for one in alive}
     print("\n| file | mutants | equivalent | of the others noticed |\n| --- | --- | --- | --- |")
@@ -573,10 +601,10 @@ def main() -> None:
     n_wanted = len(every) if given.all else min(given.sample, len(every))
     wanted = random.Random(given.seed).sample(every, n_wanted)
     trees, results = [Tree(number) for number in range(given.jobs)], Results()
-    covered = Coverage(trees[0].folder, given.tests)
     left = [mutant for mutant in wanted if results.of(mutant) is None]
     print(f"{len(wanted)} of {len(every)} mutants, {len(left)} left", flush=True)
-    plant(left, covered, results, trees, given.browser)
+    outcome_in = (script_outcomes if given.scripts else outcomes)(trees, given)
+    plant(left, results, trees, outcome_in)
     report([found for mutant in wanted if (found := results.of(mutant))])
 
 
