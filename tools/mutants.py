@@ -530,7 +530,7 @@ def plant(
 
 
 def outcomes(trees: Sequence[Tree], given: argparse.Namespace) -> Callable[[Tree, Mutant], str]:
-    """What the tests say of a mutant in Python, once they are collected in each tree."""
+    """Collect the tests in each tree; returns the outcome of a mutant in Python."""
     covered = Coverage(trees[0].folder, given.tests)
     for tree in trees:
         tree.collect(covered.tests)
@@ -549,7 +549,7 @@ def outcomes(trees: Sequence[Tree], given: argparse.Namespace) -> Callable[[Tree
 def script_outcomes(
     trees: Sequence[Tree], given: argparse.Namespace
 ) -> Callable[[Tree, Mutant], str]:
-    """What the tests say of a mutant in JavaScript."""
+    """Prepare the tests in each tree; returns the outcome of a mutant in JavaScript."""
     node = {
         tree: NodeTests(tree.folder, BUILD / f"{tree.folder.name}-node", _environment(tree.folder))
         for tree in trees

@@ -170,7 +170,7 @@ def _first_failure(items: Sequence[pytest.Item]) -> str:
 
 
 def _watched(child: int, answer: int, limit_s: float) -> Verdict:
-    """What a fork says; "hangs" once it has used too much time, or uses none at all."""
+    """The answer of a fork; "hangs" once it has used too much time, or uses none at all."""
     used_s, idle_since = -1.0, time.monotonic()
     while True:
         if select.select([answer], [], [], POLL_S)[0]:

@@ -114,6 +114,9 @@ class Element extends Node {
   get children() {
     return this.childNodes.filter((child) => child instanceof Element);
   }
+  get parentElement() {
+    return this.parentNode;
+  }
   get firstElementChild() {
     return this.children[0] ?? null;
   }

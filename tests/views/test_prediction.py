@@ -18,7 +18,7 @@ from transformer.inference.beam import BeamNode, Hypothesis
 from transformer.runs.request import method_words
 from transformer.tokenizer import MASK
 from transformer.views.drawing import style
-from transformer.views.prediction.beams import beam_nodes
+from transformer.views.prediction.beams import beam_nodes, beam_tree
 from transformer.views.prediction.labels import answer_labels
 from transformer.views.prediction.lens import logit_lens
 from transformer.views.prediction.prediction import (
@@ -140,6 +140,11 @@ def test_nodes_are_ranked_by_score_and_keep_their_parents(tiny_encoder_decoder):
         (2, 0, "t2", 1, -2.5, "ended", True),
         (2, 1, "t4", 2, -4.0, "cut", False),
     ]
+    cut, kept, best = ([*zip(line.x, line.y, strict=True)] for line in beam_tree(run).data[:3])
+    gap = (None, None)
+    assert cut == [(-1, 0), (0, 2), gap, (1, 2), (2, 1), gap]
+    assert kept == [(-1, 0), (0, 0), gap, (0, 0), (1, 0), gap, (0, 0), (1, 2), gap]
+    assert best == [(-1, 0), (0, 1), gap, (0, 1), (1, 1), gap, (1, 1), (2, 0), gap]
 
 
 @pytest.mark.parametrize("head", ["text-labels", "token-labels"])
