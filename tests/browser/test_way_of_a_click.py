@@ -5,11 +5,13 @@ A higher number is a new layer on the way, to be judged and not only to be enter
 """
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kit.browser import Visit
+import pytest
+from kit.browser import WAIT_MS, Visit
 from playwright.sync_api import CDPSession, expect
 
 PRESS, CLICK = 43, 34  # scripts of ours, without the libraries
@@ -61,3 +63,39 @@ def test_a_press_and_a_click_on_a_head_run_through_few_scripts(page: Visit) -> N
     assert "web/store.js" in press & click
     assert len(press) <= PRESS, sorted(press)
     assert len(click) <= CLICK, sorted(click)
+
+
+# Whether no script asks for a frame during three of them.
+RESTS = """async () => {
+    const { requestAnimationFrame } = window;
+    let isAsked = false;
+    window.requestAnimationFrame = (frame) => {
+        isAsked = true;
+        return requestAnimationFrame(frame);
+    };
+    for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame);
+    window.requestAnimationFrame = requestAnimationFrame;
+    return !isAsked; }"""
+# What is pressed is held as long as the page is open, however slow the machine is.
+HOLD_LONG = """() => {
+    const { setTimeout } = window;
+    window.setTimeout = (work, ms, ...values) =>
+        ms === 15_000 ? 0 : setTimeout(work, ms, ...values);
+}"""
+GROW = """async () => {
+    document.body.prepend(Object.assign(document.createElement("p"), { style: "height: 300px" }));
+    for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame);
+}"""
+
+
+def test_a_page_that_rests_asks_for_no_frames_and_still_holds(page: Visit) -> None:
+    page.page.evaluate(HOLD_LONG)
+    page.tab("Masks")
+    give_up = time.monotonic() + WAIT_MS / 1000
+    while not page.page.evaluate(RESTS):
+        assert time.monotonic() < give_up
+    pressed = page.page.locator("#right [role=tab][aria-selected=true]")
+    before = pressed.bounding_box()
+    page.page.evaluate(GROW)
+    assert pressed.bounding_box() == pytest.approx(before, abs=1)
+    page.reload()

@@ -11,6 +11,7 @@ export const hasMoved = ({ clientX, clientY }) => clientX !== resting.x || clien
 // ---- a press leaves its control where it is, whatever grows or shrinks above it ----
 
 const HELD_MS = 15_000; // as long as an answer may take
+const FOLLOWED_FRAMES = 60; // after each change of the page, which may be animated
 const CONTROLS = "button, summary, label, input, select, [role=tab]";
 // What ends it: the visitor goes on by himself.
 const LEAVES = ["wheel", "touchmove", "keydown", "pointerdown"];
@@ -45,19 +46,21 @@ export const forgetPressed = () => {
 /** @type {(element: Element) => void} */
 const hold = (element) => {
   const start = topOf(element);
-  const end = performance.now() + HELD_MS;
   let place = start + window.scrollY; // in the document
-  let isHeld = true;
+  let framesLeft = 0; // none while nothing changes: a page at rest draws no frames
+  const over = new AbortController();
+  const { signal } = over;
   const stop = () => {
-    isHeld = false;
+    if (signal.aborted) return;
+    over.abort();
+    observers.forEach((observer) => observer.disconnect());
     document.documentElement.style.overflowAnchor = "";
-    LEAVES.forEach((name) => removeEventListener(name, stop, true));
   };
   const leave = (/** @type {PointerEvent} */ { pointerType, target }) => {
     if (pointerType === "mouse" && !element.contains(/** @type {Node} */ (target))) stop();
   };
   const follow = () => {
-    if (!isHeld || !element.isConnected || performance.now() > end) return stop();
+    if (signal.aborted || !element.isConnected) return stop();
     const now = topOf(element) + window.scrollY;
     const moved = topOf(element) - start;
     const isScrolled = Math.abs(now - place) < 1 && Math.abs(moved) >= 1;
@@ -67,15 +70,28 @@ const hold = (element) => {
       window.scrollBy({ top: moved, behavior: "instant" });
     }
     place = now;
-    requestAnimationFrame(follow);
+    framesLeft -= 1;
+    if (framesLeft) requestAnimationFrame(follow);
     return undefined;
   };
+  const watch = () => {
+    if (!framesLeft) requestAnimationFrame(follow);
+    framesLeft = FOLLOWED_FRAMES;
+  };
+  const mutations = new MutationObserver(watch);
+  const sizes = new ResizeObserver(watch); // a picture or a font may come without a mutation
+  const observers = [mutations, sizes];
+  const passive = { capture: true, passive: true, signal };
   letGo = stop;
   document.documentElement.style.overflowAnchor = "none"; // or the browser would scroll by the same once more
-  LEAVES.forEach((name) => addEventListener(name, stop, { capture: true, passive: true }));
-  addEventListener("pointermove", leave, { passive: true, capture: true });
-  setTimeout(() => removeEventListener("pointermove", leave, true), HELD_MS);
-  requestAnimationFrame(follow);
+  LEAVES.forEach((name) => addEventListener(name, stop, passive));
+  addEventListener("pointermove", leave, passive);
+  addEventListener("scroll", watch, passive);
+  const all = { childList: true, attributes: true, characterData: true };
+  mutations.observe(document, { subtree: true, ...all });
+  sizes.observe(document.body);
+  setTimeout(stop, HELD_MS);
+  watch();
 };
 
 export const followPointer = () => {
