@@ -1,5 +1,6 @@
 """Rotary positions against their definition, and their pictures against the network's numbers."""
 
+import itertools
 import math
 
 import numpy as np
@@ -148,4 +149,7 @@ def test_networks_without_rotary_positions_have_no_rotary_picture(run, tiny_mode
     assert (first.query, first.key) == (0, 0)
     last = a_pair_of(run, "decoder.0.self", 0)  # with the token before it
     assert (last.query, last.key) == (len(run.ids) - 1, len(run.ids) - 2)
+    for name, place in itertools.product(("query", "key"), (-1, len(run.ids))):
+        with pytest.raises(ValueError, match=f"{name} must be .* got {place}"):
+            a_pair_of(run, "decoder.0.self", 0, **{"query": 0, name: place})
     assert together.ask(tiny_model.trace("the fox"), given={}) == {"is_rotary": False}

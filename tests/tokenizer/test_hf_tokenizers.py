@@ -334,10 +334,11 @@ def test_added_tokens_beside_vocabulary_files_are_read(tmp_path):
     assert ours.encode("<|im_end|>") != [first + 1]  # special: ordinary text where it is typed
     change(tmp_path / "tokenizer_config.json", added_tokens_decoder=added)
     assert read(tmp_path, ids, size).encode("<tool>") == [first]
-    added = {str(first + 1): {"content": "<tool>", "special": False}}
-    change(tmp_path / "tokenizer_config.json", added_tokens_decoder=added)
-    with pytest.raises(ValueError, match=f"'<tool>' has the id {first + 1}; needed: {first}"):
-        read(tmp_path, ids, size)
+    for wrong in (first + 1, first - 1):  # a gap, and an id that another token has
+        added = {str(wrong): {"content": "<tool>", "special": False}}
+        change(tmp_path / "tokenizer_config.json", added_tokens_decoder=added)
+        with pytest.raises(ValueError, match=f"'<tool>' has the id {wrong}; needed: {first}"):
+            read(tmp_path, ids, size)
 
 
 def plain_words():

@@ -21,6 +21,7 @@ from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import attention_heatmap
 from transformer.views.attention.lines import alignment
 from transformer.views.drawing import style
+from transformer.views.export import notebook
 from transformer.views.prediction.beams import beam_tree
 from transformer.views.prediction.lens import logit_lens
 
@@ -73,6 +74,13 @@ def test_a_batch_shows_the_tokens_of_each_text(tiny_encoder_decoder):
         int((~batch.is_token(stack)).sum()) for stack in ("encoder", "decoder")
     )
     assert "<b>" not in shown
+
+
+def test_a_cell_counts_the_tokens_that_it_leaves_out(tiny_model, monkeypatch):
+    run = tiny_model.generate("the fox", max_new_tokens=4)
+    assert "tokens before" not in run._repr_html_()
+    monkeypatch.setattr(notebook, "MAX_TOKENS", 3)
+    assert f"<p>… {len(run.labels) - 3} tokens before … " in run._repr_html_()
 
 
 COUNTED = """
