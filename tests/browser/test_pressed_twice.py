@@ -98,6 +98,26 @@ def test_a_head_is_switched_off_and_on_at_one_place(door, at):
     twice(door, button, mouse(door), lambda: door.page.evaluate(STATE))
 
 
+def test_a_projected_head_is_switched_off_and_on_at_one_place(door):
+    """Not covered by the box of changes; other answers begin in the window."""
+    door.page.set_viewport_size({"width": 1280, "height": 720})
+    door.go("model=stories&tab=journey&projector=1")
+    door.wait_drawn(".journey")
+    expect(door.page.locator(".head-card li")).to_have_count(3)
+    settled(door)
+    press = mouse(door)
+    twice(door, door.page.locator(".journey .switch-off"), press, lambda: door.page.evaluate(STATE))
+    where_else = door.page.locator(".where-else")
+    press(*middle(where_else))
+    expect(door.page.locator(".passage").first).to_be_in_viewport(ratio=1)
+    press(*middle(where_else))
+    press(*middle(door.page.locator(".lessons-button")))
+    expect(door.page.locator(".lesson").last).to_be_in_viewport(ratio=1)
+    expect(door.page.locator(".lesson-list h2")).to_be_in_viewport(ratio=1)
+    door.page.locator(".lessons-end").click()
+    door.page.set_viewport_size({"width": 1440, "height": 900})
+
+
 def test_what_the_first_tab_opens_is_closed_at_one_place(door):
     door.go("model=stories&tab=journey")
     door.wait_drawn(".journey")
@@ -178,6 +198,17 @@ def test_all_tools_are_seen_to_open_on_a_phone(phone):
     assert abs(ghost["y"] - letter["y"]) < letter["height"]  # one word, on one line
     phone.page.locator(".all-tools").tap()
     expect(phone.page.locator("#right [role=tab]").first).to_be_in_viewport()
+
+
+def test_a_phone_shows_the_token_that_its_sentence_is_about(phone):
+    phone.go("model=stories&tab=what-if")
+    expect(phone.page.locator(".breaks .waiting")).to_have_count(0)
+    expect(phone.page.locator(".text-tokens [aria-pressed=true]")).to_be_in_viewport(ratio=0.9)
+    card = phone.page.locator('.what-card[data-what="no-positions"]')
+    why = card.locator(".hint")
+    expect(why).to_be_hidden()
+    press = phone.page.touchscreen.tap
+    twice(phone, card.locator("h3"), press, lambda: why.is_visible())
 
 
 def test_a_finger_switches_a_head_off_and_on_at_one_place(phone):

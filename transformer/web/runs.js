@@ -90,15 +90,15 @@ export const headWords = (head) => {
   const words = headName(head);
   return page.run.kinds.length > 1 ? `${words} (${kindWords(head)})` : words;
 };
-// Beside the large picture of a head: switches that head off, or on again.
+// Beside the large picture of a head: switches that head off, or on again. Projected, its name is in one line.
 /** @param {{ of: Head }} props */
-export const SwitchOff = ({ of: head }) =>
-  generates() &&
-  html`<button type="button" class="switch-off" onClick=${() => alter(withAblation(head))}>${
-    isAblated(head)
-      ? say("Switch {head} on again", { head: headWords(head) })
-      : say("Switch off {head}", { head: headWords(head) })
+export const SwitchOff = ({ of }) => {
+  if (!generates()) return false;
+  const head = page.projector ? headName(of) : headWords(of);
+  return html`<button type="button" class="switch-off" onClick=${() => alter(withAblation(of))}>${
+    isAblated(of) ? say("Switch {head} on again", { head }) : say("Switch off {head}", { head })
   }</button>`;
+};
 
 // ---- a feed-forward that is switched off, in every token ----
 

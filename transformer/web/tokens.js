@@ -128,16 +128,16 @@ const Tokens = ({
 
   // A long text scrolls in its own box, and the page stays where it is.
   useLayoutEffect(() => {
-    const keepInSight = () => {
+    const laidOut = new ResizeObserver(() => {
       const [button, { scrollTop, clientHeight }] = [buttons.current[chosen], box.current];
-      if (!button) return;
-      const { offsetTop: top, offsetHeight: height } = button;
-      if (top >= scrollTop && top + height <= scrollTop + clientHeight) return;
-      const half = clientHeight / 2;
-      const first = buttons.current.find((each) => each && each.offsetTop >= top - half) ?? button;
+      const { offsetTop: top = NaN, offsetHeight: height = 0 } = button ?? {};
+      if (!button || (top >= scrollTop && top + height <= scrollTop + clientHeight)) return;
+      const highest = top - clientHeight / 2;
+      const first = buttons.current.find((each) => each && each.offsetTop >= highest) ?? button;
       box.current.scrollTop = first.offsetTop - PADDING_PX; // no line is cut
-    };
-    if (chosen >= 0) requestAnimationFrame(() => box.current && keepInSight()); // it is laid out by then
+    });
+    if (chosen >= 0) laidOut.observe(box.current); // also where another tab makes it smaller
+    return () => laidOut.disconnect();
   }, [chosen, page.query]);
 
   const placeOf = (/** @type {Event} */ { target }) => {

@@ -79,7 +79,10 @@ const LessonList = ({ close }) => {
   const { answer } = useAnswer(part, "lessons", isOpen && {});
   useLayoutEffect(() => {
     document.body.classList.toggle("choosing-lesson", isOpen);
-    if (isOpen) title.current.focus({ preventScroll: true });
+    if (!isOpen) return;
+    title.current.focus({ preventScroll: true });
+    letPressedGo(); // projected, the list is above its button, and begins in sight
+    title.current.scrollIntoView({ block: "nearest" });
   }, [isOpen]);
   return html`<section class="lesson-list" aria-label=${say("Lessons")} hidden=${!isOpen} ...${part.attributes({})}>
     <h2 tabindex="-1" ref=${title}>${say("Lessons")}</h2>
