@@ -118,6 +118,18 @@ def test_a_projected_head_is_switched_off_and_on_at_one_place(door):
     door.page.set_viewport_size({"width": 1440, "height": 900})
 
 
+def test_a_link_to_a_tab_shows_it_from_the_top(door):
+    """The link is further down there: the page does not follow it."""
+    door.go("model=stories&tab=journey")
+    door.wait_drawn(".next-words")
+    settled(door)
+    link = door.page.locator(".next-words .to-tab", has_text="Prediction")
+    mouse(door)(*middle(link))
+    door.wait_drawn(".prediction")
+    settled(door)
+    assert door.page.evaluate("scrollY") == 0
+
+
 def test_what_the_first_tab_opens_is_closed_at_one_place(door):
     door.go("model=stories&tab=journey")
     door.wait_drawn(".journey")

@@ -74,6 +74,16 @@ def test_each_cell_is_the_weight_in_b_minus_the_weight_in_a(run, branch, head):
     assert [label for label in meta["key_labels"] if " → " in label] == changed
 
 
+def test_rounding_alone_is_no_difference(tiny_model, run):
+    """Of a text that was written token by token, and of its beginning."""
+    first = list(run.ids[run.n_prompt : run.n_prompt + 1])
+    beginning = tiny_model.generate(run.request.text, forced_tokens=first, max_new_tokens=1)
+    for head in range(tiny_model.config.n_heads):
+        figure = attention_difference(run, beginning, "decoder.1.self", head)
+        assert {float(z) for z in figure.data[0].z.flat if not math.isnan(z)} == {0.0}
+        assert figure.layout.meta["limit"] == 1.0  # no colour bar of numbers that say nothing
+
+
 def test_two_heads_of_two_networks_are_compared(run, tiny_encoder_decoder, tiny_model):
     silent = tiny_model.generate(
         run.request.text, max_new_tokens=6, interventions=[Ablate("decoder", 0, [0])]

@@ -107,7 +107,10 @@ const tabButtons = () => {
 export const openTab = (name) => {
   page.tabWanted = name; // Gradio may not have laid it out yet
   const button = tabButtons().get(name);
-  if (button?.getAttribute("aria-selected") !== "true") button?.click();
+  if (button?.getAttribute("aria-selected") !== "true") {
+    letPressedGo(); // a link there may be elsewhere on the other tab: its picture is seen from the top
+    button?.click();
+  }
   return button;
 };
 shell.openTab = openTab;

@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from transformer.analysis.row_arithmetic import TOLERANCE
 from transformer.checks import InvalidRequest
 from transformer.messages import say
 from transformer.network_words import head_name
@@ -84,11 +85,11 @@ def attention_difference(
 
     site, head: of A ("mean" = the average of all heads); other_site, other_head: of B, by default
     the same. Cells that both masks forbid are NaN. customdata (T, T, 2): the weight in A, in B.
-    Colours reach as far to both sides as the largest difference. `layout.meta` has query_labels and
-    key_labels (plain text, "cat → dog" where tokens replace each other), queries and keys (pairs of
-    positions), limit, and kept: [in A, in B], the share of all weight in these cells. Raises
-    ValueError for a site or head that a run does not have; NothingShared, a ValueError, for texts
-    without a common token.
+    Colours reach as far to both sides as the largest difference; differences of rounding alone are
+    0. `layout.meta` has query_labels and key_labels (plain text, "cat → dog" where tokens replace
+    each other), queries and keys (pairs of positions), limit, and kept: [in A, in B], the share of
+    all weight in these cells. Raises ValueError for a site or head that a run does not have;
+    NothingShared, a ValueError, for texts without a common token.
     """
     of_a = head_view(a, site, head)
     of_b = head_view(b, other_site or site, head if other_head is None else other_head)
@@ -98,6 +99,8 @@ def attention_difference(
     keys = shared_labels(columns, of_a.key_labels, of_b.key_labels)
     weights, hidden = _weights(of_a, of_b, rows, columns)
     change = np.where(hidden, np.float32(np.nan), weights[..., 1] - weights[..., 0])
+    if style.bound_of(change) <= TOLERANCE:
+        change = np.where(hidden, change, np.float32(0))  # rounding alone would have every colour
     limit = style.bound_of(change)
     ending = (
         "<br>B − A: %{z:+.4f}<br>A: %{customdata[0]:.4f}, B: %{customdata[1]:.4f}<extra></extra>"

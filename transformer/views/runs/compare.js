@@ -117,10 +117,10 @@ const Outcomes = ({ pair }) => {
     answer?.none &&
     (isOnlyRead(pastRun(pair.other)?.facts)
       ? say("B was only read: “{button}” shows what it would write.", { button: say("Write B on") })
-      : answer.none);
+      : asSentence(answer.none));
   return html`<section class="compare-outcomes" ...${part.attributes(asked)}>
     <h4>${say("How likely each generated token was: B − A")}</h4>
-    <p class="compare-says">${none && asSentence(none)}</p>
+    <p class="compare-says">${none}</p>
     <div class="compare-drawn" hidden=${Boolean(none)}>
       <p>${say("Up: the token was likelier in B. Down: it was likelier in A. These are the network's probabilities, before temperature and filters. Hatched: two different tokens. Click a bar to choose the token before it.")}</p>
       <${Figure} part=${part} name="outcomes" figure=${answer?.figure} table=${numbersOf}
