@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from kit import serving
 from kit.browser import WAIT_MS, Visit
 from playwright.sync_api import Locator, expect
 
@@ -78,6 +79,12 @@ def mouse(visit: Visit) -> Press:
         visit.page.mouse.up()
 
     return press
+
+
+@pytest.fixture(scope="module")
+def address() -> str:
+    """The network answers from the server: in the browser it takes twice the processor time."""
+    return f"{serving.bundled().url}?engine=server"
 
 
 @pytest.fixture(scope="module")
