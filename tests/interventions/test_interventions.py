@@ -143,6 +143,19 @@ def test_without_a_residual_each_sublayer_replaces_what_it_read(norm):
     close(read(model, (text,), hooks=hooks_of([Break("no-residual")], model.config)), wanted)
 
 
+@pytest.mark.parametrize(
+    ("positions", "offered"),
+    [
+        ("learned", {"no-positions", "shuffled-positions"}),
+        ("rotary", {"no-rotation", "shuffled-positions"}),
+        ("alibi", {"shuffled-positions"}),
+    ],
+)
+def test_the_breaks_of_positions_are_those_of_their_kind(positions, offered):
+    of_positions = {"no-positions", "no-rotation", "shuffled-positions"}
+    assert offered == of_positions & {*breaks_of(config("decoder", positions=positions))}
+
+
 def test_without_the_final_norm_the_head_reads_the_last_residual_stream():
     model = network()
     text, trace = given(model), Trace()

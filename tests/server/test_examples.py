@@ -20,7 +20,7 @@ from transformer.server.learn.lessons import shown_by
 from transformer.server.page import presses
 from transformer.server.page.first_answers import first_answers
 from transformer.server.page.layout import description
-from transformer.server.page.pages import first_look
+from transformer.server.page.pages import ROOM_TEXT, first_look
 from transformer.views.attention.grid import palette
 
 
@@ -98,6 +98,12 @@ def test_the_first_picture_is_of_the_stored_runs_weights():
         shown = np.sqrt(expected[allowed]) * 255 - small[allowed]
         assert (shown >= -1).all()
         assert (shown < 33).all()  # eight colours
+
+
+def test_room_is_left_for_what_a_decoder_may_write_after_the_example(tiny_encoder):
+    decoder, encoder = (Service([model]) for model in (tiny_model(), tiny_encoder))
+    assert first_look(decoder)["room"] == ROOM_TEXT
+    assert first_look(encoder)["room"] == ""
 
 
 def test_a_large_network_answers_nothing_at_the_start_but_its_pictures():
