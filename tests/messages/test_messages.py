@@ -1,6 +1,7 @@
 """What the project says: every sentence through the catalogue, in the language of the request."""
 
 import ast
+import itertools
 import pickle
 import re
 from pathlib import Path
@@ -157,3 +158,13 @@ def test_only_the_texts_of_a_template_are_translated(monkeypatch):
     found = translate_html(TEMPLATE, "xx")
     assert '<h3 class="title">⟦Edit the mask⟧</h3>' in found
     assert found.replace("⟦", "").replace("⟧", "").split() == TEMPLATE.split()
+
+
+@pytest.mark.parametrize("width", [5, 8, 40])
+def test_lines_are_as_long_as_they_may_be_and_lose_no_letter(width):
+    text = "a bb ccc dddd eeeee unbreakables f"
+    lines = messages.lines(text, width).split("<br>")
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+    assert max(map(len, lines)) <= width
+    for line, following in itertools.pairwise(lines):
+        assert len(line) + 1 + len(following.split(" ")[0]) > width  # it would not have fitted
