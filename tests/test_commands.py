@@ -74,6 +74,7 @@ for number, words in enumerate(json.loads(sys.argv[1])):
             runpy.run_module(words[1], run_name="__main__", alter_sys=True)
         else:
             sys.argv = words
+            sys.path[0] = os.path.dirname(os.path.abspath(words[0]))  # as Python does
             runpy.run_path(words[0], run_name="__main__")
     except SystemExit as end:
         code = end.code
