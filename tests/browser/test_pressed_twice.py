@@ -22,15 +22,19 @@ Press = Callable[[float, float], None]
 
 
 def settled(visit: Visit) -> None:
-    """Until the run is shown and nothing moves any more."""
+    """Until the run is shown, nothing in sight waits for an answer, and nothing moves any more."""
     visit.page.wait_for_function("() => viz.run.run && !viz.writing")
     visit.page.wait_for_function(
         """() => new Promise(done => {
+            const isInSight = ({ top, bottom, height }) =>
+                height && bottom > 0 && top < window.innerHeight;
+            const isBusy = () => [...document.querySelectorAll("[aria-busy=true]")]
+                .some(one => isInSight(one.getBoundingClientRect()));
             const look = () => [scrollY, ...["#tokens", ".next-words", ".journey", "#right"]
                 .map(one => document.querySelector(one)?.getBoundingClientRect().height)].join();
             let [before, same] = [look(), 0];
             const timer = setInterval(() => {
-                same = look() === before ? same + 1 : 0;
+                same = look() === before && !isBusy() ? same + 1 : 0;
                 before = look();
                 if (same < 6) return;
                 clearInterval(timer);

@@ -188,6 +188,7 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
   const latest = useRef(on);
   latest.current = on;
   const begun = useRef(/** @type {unknown[] | null} */ (null));
+  const drawing = useRef(0); // draws that have not ended
   const [result, setResult] = useState(/** @type {Result | null} */ (null));
   const listen = () => {
     if (listening.has(box.current)) return;
@@ -200,6 +201,7 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
   const takeBack = useRef(() => {}); // the last problem
   const begin = async () => {
     begun.current = wanted;
+    drawing.current += 1;
     takeBack.current();
     try {
       const isWanted = () => begun.current === wanted;
@@ -209,6 +211,8 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
       setResult(show());
     } catch (error) {
       takeBack.current = showProblem(error.message);
+    } finally {
+      drawing.current -= 1;
     }
     part.setPending(box, false);
   };
@@ -221,11 +225,10 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
       end();
       setResult(null);
     }
-    if (!wanted) part.setPending(box, false);
-    else if (!isSame(wanted, begun.current)) {
+    if (wanted && !isSame(wanted, begun.current)) {
       part.setPending(box, true);
       if (part.seen && part.width) begin();
-    }
+    } else if (!wanted || !drawing.current) part.setPending(box, false); // it may have been another, out of sight
   }, [...(wanted ?? []), wanted === null, part.seen, part.isHidden]);
   useLayoutEffect(
     () => () => {
