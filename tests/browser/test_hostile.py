@@ -76,6 +76,7 @@ def test_every_view_of_a_text_and_its_translation_on_a_phone(visit, server):
     page.switch("pictures", "alignment")
     assert {"<b>x</b>", "{{value}}"} <= set(texts(page, ".lines .textpoint text"))
     page.attention("encoder self")
+    assert page.page.locator(".more-button").get_attribute("aria-expanded") == "true"
     for picture in ("flow", "lines", "heatmap"):
         page.switch("pictures", picture)
         assert_clean(page, before, picture)

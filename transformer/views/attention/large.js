@@ -118,12 +118,12 @@ const FieldSwitch = ({ field, class: look, words = {}, offers = Boolean, hidden,
     value=${fields[field]} set=${(/** @type {string} */ value) => (fields[field] = value)} data-field=${field}
     class=${look} hidden=${hidden ?? offered.length < 2} disabled=${disabled} />`;
 };
-// at: the chosen head; motion: a button among them.
-/** @param {{ at: ShownHead, motion: import("preact").ComponentChild }} props */
-const Switches = ({ at, motion }) => {
+// at: the chosen head; motion: a button among them; isMore: whether the rarer ones are shown.
+/** @param {{ at: ShownHead, motion: import("preact").ComponentChild, isMore: boolean,
+ *   showMore: (isMore: boolean) => void }} props */
+const Switches = ({ at, motion, isMore, showMore }) => {
   const { kind, layer } = at;
   const { picture, stage } = fields;
-  const [isMore, showMore] = useState(false);
   const offers = (/** @type {string} */ value) =>
     isOffered(value, kind) && (isMore || value === picture || value !== "flow");
   /** @param {string} field @param {string} look @param {boolean} isShown @param {Record<string, string>} [words] */
@@ -174,6 +174,7 @@ export const Large = ({ view: { part, shown, cell } }) => {
   const at = headShown();
   useNumbers(part, shown, at && pictureAsked(at));
   const [isTurning, turn] = useState(false);
+  const [isMore, showMore] = useState(false); // here, since the switches go while the picture changes
   const { picture, stage, scale, range, over_heads: over } = fields;
   /** @type {{ current: HTMLElement }} */
   const side = useRef(null);
@@ -202,7 +203,7 @@ export const Large = ({ view: { part, shown, cell } }) => {
     <div class="large-head">
       <h3 class="large-title">${title}${label && html`<span class="head-label">${label}</span>`}</h3>
       <span hidden=${!ofOne || !ablates}><${SwitchOff} of=${at} /></span>
-      <${Switches} at=${at} motion=${motion} />
+      <${Switches} at=${at} motion=${motion} isMore=${isMore} showMore=${showMore} />
       <p class="picture-note" hidden=${!note}>${note}</p>
     </div>
     ${
