@@ -34,11 +34,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """A failure says what its pages' visitors did last and what these show."""
     report = yield
-    if report.failed and report.when == "call":
-        values = getattr(item, "funcargs", {}).values()
+    if report.failed and report.when == "call" and call.excinfo:
+        values = [value for it in call.excinfo.traceback for value in it.frame.f_locals.values()]
         for visit in {id(value): value for value in values if isinstance(value, Visit)}.values():
             report.sections.append((f"state of {visit.page.url}", visit.state_for_report()))
     return report

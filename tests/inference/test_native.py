@@ -100,7 +100,7 @@ def test_a_library_that_is_not_as_it_was_written_is_never_loaded(cache):
     for damage in (flipped, piped, linked):
         damage(library)
         assert elsewhere() == "True"
-        assert list(cache.iterdir()) == [library]
+        (library,) = cache.iterdir()  # its name says what was measured, which may be another kernel
         assert not library.is_symlink()
         assert library.read_bytes() == whole
 
