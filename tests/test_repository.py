@@ -188,6 +188,19 @@ def test_all_state_of_the_page_is_named_at_the_top_of_its_store():
 ANY = re.compile(r"[{<|(,:=>] ?any\b|\bany[\]>|})]")  # in the text of a type
 
 
+def test_the_accent_colours_are_written_in_the_theme_alone():
+    theme = PACKAGE / "web" / "theme.css"
+    accents = re.findall(r"--viz-accent: (#\w{6});", theme.read_text(encoding="utf-8"))
+    assert len(accents) == 2  # light and dark
+    files = (path for kind in ("css", "html", "js", "py") for path in PACKAGE.rglob(f"*.{kind}"))
+    copies = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in files
+        if path != theme and any(one in path.read_text(encoding="utf-8") for one in accents)
+    }
+    assert copies == set()
+
+
 def test_types_of_scripts_leave_open_only_json_and_plotly():
     """JSON of values whose names Python declares, and Plotly, which comes without types."""
     package = ROOT / "transformer"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import urlencode
 
 from transformer.lessons.lesson import Plan, Step, Translations, nearest
@@ -16,17 +17,20 @@ WHO = {"pairs": mark("in pairs"), "projector": mark("projector"), "everybody": m
 WHOM = {"pupils": mark("pupils"), "students": mark("second-year students")}
 _STRESS = re.compile(r"\*\*([^*]+)\*\*|\*([^*]+)\*|`([^`]+)`")  # as in web/text.js
 _ELEMENTS = {1: "strong", 2: "em", 3: "code"}
+_THEME = Path(__file__).parents[1] / "web" / "theme.css"
 _STYLE = """
-      body { max-width: 46em; margin: 2em auto; padding: 0 1em; color: #1f2328; background: #fff }
+      body { max-width: 46em; margin: 2em auto; padding: 0 1em }
+      body { color: var(--viz-text); background: var(--viz-paper) }
       body { font: 16px/1.4 system-ui, sans-serif }
-      a { color: #0a5cad }
+      a { color: var(--viz-accent) }
       h1 { margin: 0; font-size: 26px }
       h2 { margin: 0; font-size: 18px }
       p, ul { margin: 0 0 4px }
-      section { margin-top: 14px; border-top: 1px solid #d1d9e0; padding-top: 10px }
+      section { margin-top: 14px; border-top: 1px solid var(--viz-line) }
+      section { padding-top: 10px }
       section { break-inside: avoid }
       dl { display: grid; grid-template-columns: 9em 1fr; gap: 4px 12px; margin: 8px 0 0 }
-      dt, .facts { color: #59636e }
+      dt, .facts { color: var(--viz-muted) }
       dd { margin: 0 }
       ul { padding-left: 1.2em }
       .right { font-weight: 600 }
@@ -73,10 +77,15 @@ def teacher_page(translations: Translations, page: str) -> str:
             address = f"{page}#{urlencode({'lesson': f'{lesson.name}.{number}'})}"
             sections.append(_section(number, address, step))
     return _PAGE.format(
-        language=html.escape(lesson.language), name=f"{title} · {for_teacher}", style=_STYLE,
-        facts=" · ".join(facts), title=_inline(lesson.title),
+        language=html.escape(lesson.language), name=f"{title} · {for_teacher}",
+        style=_colours() + _STYLE, facts=" · ".join(facts), title=_inline(lesson.title),
         sections="\n    ".join(sections),
     )  # fmt: skip
+
+
+def _colours() -> str:
+    """The page's light ones."""
+    return re.findall(r":root \{[^}]*\}", _THEME.read_text(encoding="utf-8"))[0]
 
 
 def _section(number: int, address: str, step: Step) -> str:
