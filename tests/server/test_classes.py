@@ -23,7 +23,7 @@ from transformer.lessons import all_lessons
 from transformer.lessons.output_check import OutputCheck
 from transformer.messages import languages, say, speaking
 from transformer.server.classroom.class_routes import step_shower, text_taker
-from transformer.server.classroom.classes import CODE_CHARACTERS, N_SIGNS, Classes
+from transformer.server.classroom.classes import CODE_CHARACTERS, N_SIGNS, Classes, Poll
 from transformer.server.http.errors import NO_CLASS, Busy, Refused, public_error
 from transformer.server.http.limits import (
     CLASS_AGE_S,
@@ -398,6 +398,23 @@ def test_a_class_whose_opener_has_left_without_its_key_makes_room():
         classes.open()
     gone.set()
     assert classes.open().code
+
+
+def test_a_class_goes_back_to_its_last_eight_questions():
+    class_ = Classes(MemoryBudget()).open()
+
+    def poll(step: int, label: str = "the") -> Poll:
+        return Poll(lesson="tokens", step=step, asks="task", kind="options", labels=[label])
+
+    polls = [class_.asked(poll(step)) for step in range(9)]
+    assert class_.asked(poll(1)) is polls[1]
+    assert class_.asked(poll(0)) is not polls[0]
+    assert class_.asked(poll(1)) is polls[1]
+    assert class_.asked(poll(8, "a")) is not polls[8]  # of another text
+    for largest in (1e12, -1e12):
+        assert Poll(lesson="l", step=1, asks="task", kind="number").check(largest) == largest
+        with pytest.raises(ValueError, match="the answer must be a number"):
+            Poll(lesson="l", step=1, asks="task", kind="number").check(1.001 * largest)
 
 
 def test_there_are_limits_of_classes_and_of_phones(monkeypatch):

@@ -1,7 +1,9 @@
 """The examples and cards that a page opens with: cut to fit, drawn at once, and true."""
 
 import base64
+import dataclasses
 import io
+import re
 
 import numpy as np
 import pytest
@@ -13,14 +15,22 @@ from PIL import Image
 import transformer
 from transformer import with_lens
 from transformer.server.fields import read_tour
-from transformer.server.kept.page_models import EXAMPLES, example_of, is_offered
-from transformer.server.kept.page_runs import example_facts, first_head
+from transformer.server.kept.page_models import (
+    EXAMPLES,
+    example_of,
+    headline,
+    is_offered,
+    model_card,
+    settings_table,
+)
+from transformer.server.kept.page_runs import example_facts, first_head, outcome
 from transformer.server.kept.service import Service
 from transformer.server.learn.lessons import shown_by
 from transformer.server.page import presses
 from transformer.server.page.first_answers import first_answers
 from transformer.server.page.layout import description
 from transformer.server.page.pages import ROOM_TEXT, first_look
+from transformer.server.page.short_links import preview
 from transformer.views.attention.grid import palette
 
 
@@ -125,6 +135,56 @@ def test_the_head_that_an_example_opens_on_is_answered_in_the_page(tokenizer):
         asked = {name: data for name, data, _ in first_answers(service, facts)}
         for name in ("heatmap", "without_head", "continuation"):
             assert (asked[name]["site"], asked[name]["head"]) == (str(site), head), name
+
+
+def test_how_a_generation_went_is_said_in_sentences(tiny_model):
+    run = tiny_model.generate("the", max_new_tokens=2)
+    short = tiny_model.generate("the", max_new_tokens=1)
+    for seconds, took in ((0.0604, "60 ms"), (0.9994, "999 ms"), (1.0, "1.0 s"), (2.04, "2.0 s")):
+        assert outcome(run, seconds) == f"2 tokens in {took}."
+        assert outcome(short, seconds) == f"1 token in {took}."
+    for stopped, says in (("end", "The model ended its text."), ("cancelled", "You stopped it.")):
+        ended = dataclasses.replace(run, stopped=stopped, read_as="The")
+        assert outcome(ended, 1.0) == f"2 tokens in 1.0 s. {says} Read as: The"
+    sum_sign = tiny_model.generate("the \u2211", max_new_tokens=1)
+    says = "No token has this character: it is read byte by byte, ‹E2› …"
+    assert outcome(sum_sign, 0.5) == f"1 token in 500 ms. {says}"
+
+
+def test_a_headline_counts_parameters_and_a_card_loses_its_metadata(tiny_model):
+    count = sum(parameter.numel() for parameter in tiny_model.network.parameters())
+    size = f"CPU · {count:,} parameters · 2 layers × 2 heads"
+    assert headline(tiny_model) == size
+    learned = dataclasses.replace(tiny_model, metadata={"accuracy": 0.755})
+    assert headline(learned) == f"{size} · 76% of unseen questions right"
+    card = "---\nlicense: mit\n---\n\n# Tiny\n---\nmore\n"
+    for text, shown in ((card, "# Tiny\n---\nmore\n"), ("# Tiny", "# Tiny")):
+        assert model_card(dataclasses.replace(tiny_model, card=text)) == shown
+    assert model_card(dataclasses.replace(tiny_model, card="")) == "tiny has no model card."
+    rows = dict(re.findall(r"\| `(\w+)` \| (.*) \|", settings_table(tiny_model)))
+    assert (rows["n_parameters"], rows["n_layers"], rows["target_max_len"]) == (
+        f"{count:,}",
+        "2",
+        "–",
+    )
+
+
+def test_a_preview_is_a_centred_head_in_whole_pixels_as_large_as_fits(tiny_model):
+    service = Service([tiny_model])
+    for text in ("The fox", "The fox said hello to the bird"):
+        state = {"model": "tiny", "text": text, "site": "decoder.1.self", "head": "1"}
+        image = Image.open(io.BytesIO(preview(service, state)))
+        assert image.size == (1200, 630)
+        side = len(service.read("tiny", text).labels)
+        pixels = np.asarray(image)
+        scale = 630 // side
+        top, left = (630 - scale * side) // 2, (1200 - scale * side) // 2
+        head = pixels[top : top + scale * side, left : left + scale * side]
+        cells = head[::scale, ::scale]
+        assert (head == np.kron(cells, np.ones((scale, scale), dtype=np.uint8))).all()
+        assert (np.diag(cells) > 0).all()
+        assert not np.triu(cells, 1).any()
+        assert pixels.any(axis=1).sum() == pixels.any(axis=0).sum() == scale * side
 
 
 CARDS = {card["title"]: card for card in read_tour()["card"]}

@@ -27,11 +27,12 @@ from transformer.learning.exercises import EXERCISES
 from transformer.learning.training import BUNDLED
 from transformer.learning.worker import BROKEN, STOPPED, Trainer
 from transformer.server.http import limits
-from transformer.server.http.requests import shares
+from transformer.server.http.requests import answering, shares
+from transformer.server.http.slots import Caller
 from transformer.server.kept.page_models import example_of
 from transformer.server.kept.service import Service
 from transformer.server.kept.store import RECORDS, MemoryBudget
-from transformer.server.kept.trainings import CROWDED, Trainings
+from transformer.server.kept.trainings import CROWDED, PUSHED_OUT, Trainings
 from transformer.server.learn import learning
 from transformer.server.page import presses
 
@@ -246,6 +247,32 @@ def test_paused_or_unwatched_trainings_end_while_others_wait(turns, monkeypatch)
         turns.find("b", waiting.key)
 
 
+def test_a_process_without_a_training_is_ended_after_two_minutes(turns, monkeypatch):
+    closed, now = list[Trainer](), time.monotonic()
+    monkeypatch.setattr(Still, "close", lambda self: closed.append(self))
+    training = turns.begin("a", Plan(**TINY))
+    for later, state, n_closed in (
+        (80, "running", 0), (160, "running", 0), (160, "stop", 0), (279, "ended", 0),
+        (281, "ended", 1),
+    ):  # fmt: skip
+        monkeypatch.setattr(time, "monotonic", lambda later=later: now + later)
+        turns.find("a", training.key)
+        if state == "stop":
+            turns.steer(training, "stop")
+        turns.sweep()
+        assert (training.state, len(closed)) == (state.replace("stop", "ended"), n_closed)
+
+
+def test_a_newcomer_takes_the_place_of_the_address_with_most_trainings(turns):
+    plan = Plan(**TINY)
+    crowd = [turns.begin(f"visitor {n}", plan) for n in range(1 + limits.MAX_LONG_WAITING)]
+    with answering(Caller(address="elsewhere")):
+        newcomer = turns.begin("newcomer", plan)
+    assert (crowd[-1].state, crowd[-1].why) == ("ended", PUSHED_OUT)
+    assert {training.state for training in (*crowd[1:-1], newcomer)} == {"waiting"}
+    assert turns._slots.counts()["waiting"] == limits.MAX_LONG_WAITING
+
+
 def test_an_impossible_plan_is_refused(service):
     for plan, sentence in (
         ({"preset": "gpt"}, "with a task"),
@@ -271,6 +298,24 @@ def test_a_recorded_training_can_be_looked_at_by_all_and_is_counted_once(service
     held = service.budget.held()[RECORDS]
     assert held["count"] == len(BUNDLED)
     assert 1_000_000 < held["bytes"] < 4_000_000
+
+
+def test_held_out_questions_are_counted_with_and_without_a_head(service):
+    with visiting("me"):
+        model = learning.adopt(service, {"id": "recorded-copy", "at": None})["model"]
+        heads = {"type": "ablate", "stack": "decoder", "layer": 0, "heads": [0, 1, 2, 3]}
+        share = learning._training(service, "recorded-copy").record.measurements[-1].accuracy
+        for interventions, is_less in (([], False), ([heads], True)):
+            asked = {"model": model, "interventions": interventions}
+            counts = learning.examined(service, asked)
+            assert (counts["task"], counts["asked"]) == ("copy", 100)
+            assert counts["intact"] == pytest.approx(100 * share, abs=2)
+            assert (counts["altered"] < counts["intact"] - 20) == is_less
+        forbidden = {"type": "mask", "stack": "decoder", "forbid": [[2, 1]]}
+        with pytest.raises(ValueError, match="only with ablations and switches"):
+            learning.examined(service, {"model": model, "interventions": [forbidden]})
+        with pytest.raises(ValueError, match="tiny has learned none of the exercises"):
+            learning.examined(service, {"model": "tiny"})
 
 
 def test_each_visit_has_its_own_network_that_no_other_visit_can_use(service):

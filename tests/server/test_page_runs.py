@@ -22,7 +22,13 @@ from transformer.server.http.guard import language_of
 from transformer.server.http.limits import MAX_MADE
 from transformer.server.kept.page_models import first_controls
 from transformer.server.kept.page_runs import Regenerator, run_facts, run_of
-from transformer.server.kept.service import Service
+from transformer.server.kept.service import (
+    Service,
+    check_input,
+    check_interventions,
+    check_texts,
+    lines_of,
+)
 from transformer.server.page.presses import read_batch, works
 from transformer.server.page.resources import resource_app
 
@@ -228,12 +234,34 @@ def test_a_batch_of_no_lines_is_refused(here):
     assert line == {"status": {"kind": "error", "text": sentence}}
 
 
+def test_what_one_request_may_ask_ends_where_the_limits_say(here):
+    def stream(n: int) -> None:
+        here.stream("tiny", "The fox", max_new_tokens=n)
+
+    silence = [{"type": "ablate", "stack": "decoder", "layer": 0, "heads": [0]}]
+    for check, allowed, beyond, sentence in (
+        (check_input, "x" * 2_000, "x" * 2_001, "at most 2,000 characters; got 2,001"),
+        (check_texts, ["a"] * 8, ["a"] * 9, "from 1 to 8 texts; got 9"),
+        (check_texts, ["a"], [], "from 1 to 8 texts; got 0"),
+        (lines_of, "\n".join(["x" * 1_000, " ", ""] * 8), "a\n" * 9, "from 1 to 8 texts; got 9"),
+        (check_interventions, silence * 64, silence * 65, "at most 64 interventions; got 65"),
+        (stream, 200, 201, "a whole number from 1 to 200; got 201"),
+        (stream, 1, 0, "a whole number from 1 to 200; got 0"),
+    ):
+        check(allowed)
+        with pytest.raises(ValueError, match=sentence):
+            check(beyond)
+    assert lines_of("a\n\n b \n") == ["a", " b "]
+
+
 def test_any_error_is_one_short_line_with_a_code():
     assert public_error(ValueError("a\nb  c")) == {"detail": "a b c", "code": "invalid_request"}
     long = public_error(ValueError("start " + "x" * 10_000 + " end"))["detail"]
     assert long.startswith("start x")
     assert long.endswith("x end")
-    assert len(long) <= MAX_SENTENCE + 3
+    assert len(long) == MAX_SENTENCE + 3
+    for length, shown in ((MAX_SENTENCE, MAX_SENTENCE), (MAX_SENTENCE + 1, MAX_SENTENCE + 3)):
+        assert len(public_error(ValueError("x" * length))["detail"]) == shown
     assert public_error(RecursionError("maximum depth"))["code"] == "too_deep"
 
 

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock
 
+import orjson
 import pytest
 import uvicorn
+from fastapi import FastAPI
 from kit import aio
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
@@ -18,13 +20,29 @@ from transformer import Model
 from transformer.inference import deadline
 from transformer.server import application
 from transformer.server.http import http_server
-from transformer.server.http.errors import ENDING, MISTAKE, Busy, public_error
+from transformer.server.http.errors import (
+    CLOSED,
+    ENDING,
+    HANDLERS,
+    MISTAKE,
+    NO_EVENT,
+    NO_HASH,
+    Busy,
+    public_error,
+)
 from transformer.server.http.limits import MAX_CALLS, MAX_UNREAD_ANSWERS
 from transformer.server.http.requests import Streamed
 from transformer.server.kept.service import Service
 from transformer.server.kept.store import CALLS, Limits, MemoryBudget
+from transformer.server.programs import protocol
 from transformer.server.programs.api import Endpoint
-from transformer.server.programs.protocol import Message, Programs, _data, _encoded
+from transformer.server.programs.protocol import (
+    Message,
+    Programs,
+    _data,
+    _encoded,
+    program_routes,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -298,3 +316,88 @@ def test_a_call_that_has_not_begun_is_cancelled_too(service: Service) -> None:
 
     assert {} in aio.run(calls())
     assert sorted(computed) == [0, 1, 3]
+
+
+def add(a: int, b: int = 2) -> int:
+    return a + b
+
+
+@pytest.fixture
+def routes(service: Service) -> FastAPI:
+    """Of one endpoint, which Gradio's frontend would call by the number 3."""
+    app = FastAPI(exception_handlers=HANDLERS)
+    endpoints = {"add": Endpoint(add, "events")}
+    app.include_router(program_routes(Programs(service, endpoints, {3: "add"})))
+    return app
+
+
+@pytest.mark.parametrize(
+    ("path", "sent", "result"),
+    [
+        ("/call/add", {"data": [5, 6]}, 11), ("/call/add", {"data": [5]}, 7),
+        ("/call/v2/add", {"b": 6, "a": 5}, 11), ("/call/v2/add", {"a": 5}, 7),
+    ],
+)  # fmt: skip
+def test_a_call_by_places_or_by_names_is_answered_once(
+    routes: FastAPI, path: str, sent: dict[str, Any], result: int
+) -> None:
+    event = aio.answer(routes, path, "POST", json=sent).json()["event_id"]
+    answer = aio.answer(routes, f"{path}/{event}")
+    assert answer.text == f"event: complete\ndata: [{result}]\n\n"
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    again = aio.answer(routes, f"{path}/{event}")
+    assert (again.status_code, again.json()) == (404, public_error(NO_EVENT))
+
+
+def test_the_calls_of_a_session_are_answered_on_one_stream_that_is_closed(
+    routes: FastAPI, service: Service
+) -> None:
+    sent = {"session_hash": "mine", "fn_index": 3}
+    events = [
+        aio.answer(routes, "/queue/join", "POST", json={**sent, "data": [a, 1]}).json()["event_id"]
+        for a in (1, 2, 3)
+    ]
+    cancelled = {"event_id": events[1], "session_hash": "mine"}
+    assert aio.answer(routes, "/cancel", "POST", json=cancelled).json() == {"success": True}
+    assert aio.answer(routes, "/reset", "POST", json={}).json() == {"success": True}
+    lines = aio.answer(routes, "/queue/data?session_hash=mine").text.split("\n\n")
+    *messages, end, rest = [orjson.loads(line[6:]) if line else {} for line in lines]
+    assert (end, rest) == ({"msg": "close_stream"}, {})
+    outputs = {message["event_id"]: message["output"].get("data") for message in messages}
+    assert outputs == {events[0]: [2], events[1]: None, events[2]: [4]}
+
+
+def test_a_call_that_no_endpoint_can_answer_is_refused(routes: FastAPI) -> None:
+    for path, sent, status, problem in (
+        ("/call/v2/add", {"b": 1}, 400, "add needs a; got ['b']"),
+        ("/call/v2/add", {"a": 1, "c": 2}, 400, "c"),
+        ("/call/v2/fly", {}, 404, str(CLOSED)),
+        ("/call/fly", {"data": []}, 404, str(CLOSED)),
+        ("/call/add", {"data": [1], "session_hash": ""}, 400, str(NO_HASH)),
+        ("/queue/join", {"data": [1], "session_hash": "a", "fn_index": 4}, 400, str(NO_EVENT)),
+        ("/queue/join", {"data": [1], "session_hash": "a"}, 400, str(NO_EVENT)),
+        ("/queue/join", {"data": [1], "fn_index": 3}, 400, str(NO_HASH)),
+    ):
+        answer = aio.answer(routes, path, "POST", json=sent)
+        assert answer.status_code == status, path
+        assert problem in answer.json()["detail"]
+
+
+def test_a_client_that_waits_long_hears_that_the_stream_is_alive(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "ALIVE_S", 0.01)
+    go_on = threading.Event()
+
+    async def calls() -> list[Message | None]:
+        asked = programs(service, go_on.wait)
+        post(asked, "mine", "wait", 60)
+        messages = asked.messages("mine")
+        silence = await anext(messages)
+        go_on.set()
+        return [silence, *[message async for message in messages if message]]
+
+    silence, last = aio.run(calls())
+    assert silence is None
+    assert last is not None
+    assert last["output"]["data"] == [True]

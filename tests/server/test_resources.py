@@ -2,19 +2,24 @@
 
 import asyncio
 import base64
+import json
 import threading
 import time
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 from kit import aio
 
 from transformer import Model
 from transformer.analysis import head_metrics
 from transformer.analysis.atlas import atlas
 from transformer.server.kept.service import Service
-from transformer.server.page.resources import resource_app
+from transformer.server.page.resources import numbers, questions, resource_app, written
 from transformer.views.registry import PICTURES
 
 HEAD = {"site": "decoder.1.self", "head": "1"}
@@ -55,6 +60,73 @@ def test_only_answers_about_stored_examples_may_be_cached(service, example):
     assert (again.status_code, again.content) == (304, b"")
     other = asked(service, "heatmap", run=example, **HEAD | {"head": "0"})
     assert other.headers["etag"] != tag
+    for runs in ({"run": example, "other": own}, {"run": own, "other": example}):
+        both = asked(service, "outcomes", **runs)
+        assert (both.status_code, both.headers["cache-control"]) == (200, "private, no-store")
+
+
+def test_answers_of_at_most_256_kib_are_compressed_where_accepted(service):
+    def repeat(data: dict[str, Any]) -> dict[str, Any]:
+        return {"text": "a" * data["n"]}
+
+    app, frame = resource_app(service, repeat=repeat), len('{"text":""}')
+    tags = set()
+    for n_bytes, accepted, coding in (
+        (2**18, "gzip, br", "br"),
+        (2**18, "gzip", None),
+        (2**18 + 1, "gzip, br", None),
+    ):
+        headers, data = {"accept-encoding": accepted}, {"n": n_bytes - frame}
+        answer = aio.answer(app, "repeat", "POST", json=data, headers=headers)
+        assert (answer.json(), answer.headers.get("content-encoding")) == (repeat(data), coding)
+        assert answer.headers["vary"] == "Accept, Accept-Encoding"
+        tags.add(headers.setdefault("if-none-match", answer.headers["etag"]))
+        again = aio.answer(app, "repeat", "POST", json=data, headers=headers)
+        assert (again.status_code, again.content) == (304, b"")
+    assert len(tags) == 3
+
+
+SENT = {"b": "uint8", "u": "uint8", "i": "<i4", "f": "<f4"}  # by a dtype's kind
+ARRAYS = st.sampled_from(["?", "u1", "<i8", ">i4", "<f8", "<f2"]).flatmap(
+    lambda dtype: arrays(
+        dtype,
+        array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=5),
+        elements={"min_value": -9, "max_value": 9} if dtype[0] in "<>" else None,
+    )
+)
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(st.sampled_from("abc"), st.dictionaries(st.sampled_from("de"), ARRAYS)))
+def test_arrays_behind_an_answers_text_begin_at_multiples_of_eight(answer):
+    """By NumPy, as the page reads them: a length of four bytes, the text, then each array."""
+    body, kind = written(answer, with_arrays=True)
+    places = [(outer, inner) for outer, of in answer.items() for inner in of]
+    if not places:
+        assert (json.loads(body), kind) == (answer, "application/json")
+        return
+    (length,) = np.frombuffer(body[:4], "<u4")
+    values, described = json.loads(body[4 : 4 + length])
+    assert values == {outer: dict.fromkeys(of) for outer, of in answer.items()}
+    assert [tuple(path) for path, *_ in described] == places
+    at = 4 + int(length)
+    for (outer, inner), (_, dtype, size) in zip(places, described, strict=True):
+        sent = answer[outer][inner].astype(SENT[answer[outer][inner].dtype.kind])
+        assert (dtype, size, at % 8) == (sent.dtype.name, sent.size, 0)
+        assert body[at : at + sent.nbytes] == sent.tobytes()
+        at += -(-sent.nbytes // 8) * 8
+    assert (at, kind) == (len(body), "application/x-arrays")
+
+
+def test_a_list_of_numbers_or_of_runs_has_a_last_length_that_is_allowed(service, example):
+    assert numbers(np.ones((128, 128)), packed=False) == [[1.0] * 128] * 128
+    with pytest.raises(ValueError, match=r"16,385 numbers are too many .* at most 16,384, or pack"):
+        numbers(np.ones(128 * 128 + 1), packed=False)
+    kept = questions(service)["kept"]
+    assert kept({"runs": [example, "gone"] * 128}) == {"kept": [True, False] * 128}
+    for wrong in ([example] * 257, {}, None):
+        with pytest.raises(ValueError, match="runs must be a list of at most 256 ids; got"):
+            kept({"runs": wrong})
 
 
 def test_errors_are_never_cached(service, example):
