@@ -1,28 +1,34 @@
 """Exercises, how a network is trained on one step by step, and what is kept of a training."""
 
+import base64
 import io
 import itertools
 import os
 import random
 import threading
 from dataclasses import replace
+from queue import SimpleQueue
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from transformer import PRESETS
-from transformer.learning import Plan, Record, train
+from transformer.learning import Plan, Record, train, worker
 from transformer.learning.exercises import (
     EXERCISES,
     HELD_OUT,
+    answer_of,
     best_head,
     check_question,
+    held_out,
     is_held_out,
     n_right,
+    right_letters,
 )
-from transformer.learning.summary import sudden_fall
-from transformer.learning.training import BUNDLED, bundled_recording, pictures_of
-from transformer.learning.worker import opened, received, send
+from transformer.learning.summary import sudden_fall, summary
+from transformer.learning.training import BUNDLED, Measurement, bundled_recording, pictures_of
+from transformer.learning.worker import DONE, LATE, STOPPED, opened, received, send
 from transformer.views.learn import TASKS, VIEW
 
 TINY = Plan(task="reverse", preset="vaswani-2017", n_steps=12, width=8, n_heads=2, n_layers=1)
@@ -118,6 +124,40 @@ def test_a_training_keeps_the_networks_of_its_plan_and_is_read_back():
         again.model(11)
 
 
+def train_with(monkeypatch, seconds, **orders):
+    """Why a training ended, and its messages: each state, with the step and the number of losses of
+    its part. orders: the command that answers a state's nth message, "paused1"; a pause takes an
+    hour."""
+    clock, messages, commands = SimpleNamespace(now=0.0), [], SimpleQueue()
+    monkeypatch.setattr(worker.time, "monotonic", lambda: clock.now)
+
+    def tell(state: str, part: str) -> None:
+        record = Record.of_bytes(base64.b64decode(part)) if part else None
+        messages.append((state, record and (record.measurements[0].step, len(record.losses))))
+        clock.now += 3600 * (state == "paused")
+        times = [before for before, _ in messages].count(state)
+        if order := orders.get(f"{state}{times}"):
+            commands.put([order])
+
+    if first := orders.get("first"):
+        commands.put([first])
+    return worker.run(TINY, seconds, commands, tell), messages
+
+
+def test_a_training_makes_single_steps_goes_on_and_stops(monkeypatch):
+    one_by_one = [("paused", (1, 1)), ("running", None), ("paused", (2, 1)), ("running", None)]
+    steps = {"first": "step", "paused1": "step", "paused2": "go"}
+    why, messages = train_with(monkeypatch, 60, **steps)
+    assert why == DONE  # its pauses took none of the 60 s
+    assert messages == [*one_by_one, ("running", (10, 8)), ("running", (12, 2))]
+    why, messages = train_with(monkeypatch, 60, **steps, running3="stop")
+    assert why == STOPPED
+    assert messages == [*one_by_one, ("running", (10, 8)), ("running", (11, 1))]
+    why, messages = train_with(monkeypatch, 60, first="pause", paused1="stop")
+    assert (why, messages) == (STOPPED, [("paused", (1, 1)), ("running", None)])
+    assert train_with(monkeypatch, -1) == ((LATE, {"seconds": -1}), [("running", (1, 1))])
+
+
 def test_half_a_message_from_the_training_process_is_its_end():
     file, message = io.BytesIO(), ["running", None, "é‹"]
     send(file, *message)
@@ -170,6 +210,54 @@ def test_a_recorded_network_is_as_good_as_its_curve_says(task):
         score, site, head = best_head(network, exercise)
         assert (str(site), head) == (last.site, last.head)
         assert score == pytest.approx(last.score, abs=0.02)
+
+
+@pytest.mark.parametrize("task", ["reverse", "addition", "induction"])
+def test_a_network_half_way_is_right_where_its_own_answer_is(task):
+    """One of each family: greedy decoding is the oracle of the answers that are read at once."""
+    record, exercise = bundled_recording(task), EXERCISES[task]
+    half_way = min(record.measurements, key=lambda each: abs(each.accuracy - 0.5)).step
+    step = min(record.networks, key=lambda each: abs(each - half_way))
+    model = record.model(step)
+    said = [
+        answer_of(model, exercise, question) == answer
+        for question, answer in held_out(exercise)[:20]
+    ]
+    assert True in said
+    assert False in said
+    assert [all(letters) for letters in right_letters(model.network, exercise)][:20] == said
+
+
+def losses_of(*parts: tuple[float, int]) -> list[float]:
+    return [loss for loss, count in parts for _ in range(count)]
+
+
+def test_a_training_is_summed_up_in_sentences_of_its_numbers():
+    plan = BUNDLED["induction"]
+    record = Record(plan=plan, losses=losses_of((10.0, 100), (7.0, 100)))
+    assert summary(record, 200) == []  # nothing is measured yet
+    record.measurements = [
+        Measurement(step=100, accuracy=0.25, score=0.125, site="decoder.0.self", head=1),
+        Measurement(step=160, accuracy=0.5, score=0.425, site="decoder.1.self", head=3),
+        Measurement(step=200, accuracy=0.755, score=0.5, site="decoder.1.self", head=2),
+    ]
+    measured, best, *rest = summary(record, 200)
+    assert measured == (
+        f"After step 200 of {plan.n_steps}: loss 7.00 nats, 76 % of the held-out questions right."
+    )
+    assert best == "Induction score: 0.50, in layer 1, head 2."
+    assert rest == [
+        "From step 100 to 160 the loss fell from 10.00 to 7.00.",
+        "During these steps, layer 1, head 3 formed: induction score 0.12 → 0.42.",
+    ]
+    assert summary(record, 105)[0].startswith(f"After step 100 of {plan.n_steps}: loss 8.50 nats")
+    record.measurements[1] = replace(record.measurements[1], score=0.4)  # rises by less than 0.3
+    assert len(summary(record, 200)) == 3
+
+
+@pytest.mark.parametrize(("low", "fall"), [(7.0, (100, 160)), (7.01, None)])
+def test_a_loss_falls_suddenly_by_three_tenths_of_the_first_in_60_steps(low, fall):
+    assert sudden_fall(losses_of((10.0, 100), (low, 100))) == fall
 
 
 def test_a_sudden_fall_is_found_where_it_is_and_a_slow_one_is_none():

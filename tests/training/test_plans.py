@@ -1,8 +1,10 @@
 """What a training plans and counts before its first step, and what its card says of its input."""
 
 import dataclasses
+import json
 from contextlib import nullcontext
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +17,8 @@ from transformer.plain_text import ENGLISH_STORIES, PLAIN_ENGLISH
 from transformer.training import card
 from transformer.training.loop import checkpoint_steps
 from transformer.training.recipe import load_recipe
-from transformer.training.state import may_go_on
-from transformer.training.tasks import Translation
+from transformer.training.state import keep_log_until, may_go_on, write_curve
+from transformer.training.tasks import FillIn, Translation, passages
 
 TRANSLATION = """
 task = "translation"
@@ -110,3 +112,52 @@ def test_a_card_explains_plain_input_where_the_network_reads_it(monkeypatch, sou
     }
     text = card.card_text(metadata, preset("gpt", vocab_size=9), "characters")
     assert ("## Input" in text) == (source_text == PLAIN_ENGLISH)
+
+
+def test_a_curve_is_the_mean_loss_of_about_a_hundred_stretches(tmp_path):
+    def line(step: int) -> str:
+        more = {"valid_loss": step / 8} if step % 100 == 0 else {}
+        return json.dumps({"step": step, "loss": float(step)} | more)
+
+    log, lines = tmp_path / "log.jsonl", [*map(line, range(1, 206))]
+    log.write_text("\n".join(lines))
+    curve = write_curve(tmp_path)
+    pairs = [[step, step - 0.5] for step in range(2, 205, 2)]  # by hand: the mean of two steps
+    assert curve == {"train": [*pairs, [205, 205.0]], "valid": [[100, 12.5], [200, 25.0]]}
+    # after a kill: steps that are repeated, and a line cut short
+    log.write_text("\n".join([*lines[:9], lines[4], lines[9][:-5]]))
+    keep_log_until(tmp_path, 8)
+    assert log.read_text().splitlines() == lines[:8]
+    assert write_curve(tmp_path)["train"] == [[step, float(step)] for step in range(1, 9)]
+
+
+def test_half_of_the_documents_stay_whole_and_no_sentence_is_lost():
+    text = " ".join(f'"Is it {n}?" It is {n}. Yes!' for n in range(20))
+    rng, cut = Random(0), list[list[str]]()
+    for _ in range(400):
+        parts = passages(text, rng)
+        assert " ".join(parts) == text
+        cut += [parts] if len(parts) > 1 else []
+    assert len(cut) == pytest.approx(200, abs=40)
+    sentences = 60 * len(cut)
+    assert sentences / sum(map(len, cut)) == pytest.approx(1 / (1 - 0.6), rel=0.05)
+
+
+def test_rows_of_an_encoder_hold_each_token_once_behind_an_end_token(tmp_path):
+    texts = ["the cat sat on the mat " * 3, "a dog"]
+    plan = recipe(tmp_path, steps=1)
+    (tmp_path / "text.txt").write_text("\n<|endoftext|>\n".join([*texts, "a cat"]))
+    task, tokenizer = FillIn(plan, str(tmp_path / "text.txt")), Tokenizer.train(texts, 300)
+    task.train = texts
+    tokenizer = tokenizer.with_mask()
+    config = preset("bert", vocab_size=tokenizer.vocab_size, max_len=8)
+    task.encode(tokenizer, config)
+    rows = task.rows(Random(1))
+    ids = [id_ for text in texts for id_ in tokenizer.encode(text)]
+    read = [
+        [wanted if wanted >= 0 else id_ for id_, wanted in zip(row.read, row.wanted, strict=True)]
+        for row in rows
+    ]
+    assert [id_ for row in read for id_ in row[1:]] == ids
+    assert {row.read[0] for row in rows} == {tokenizer.end_id}
+    assert max(len(row.read) for row in rows) == config.max_len

@@ -5,6 +5,7 @@ import json
 import math
 import re
 from collections import Counter
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from kit.training import ROOT
 
 import transformer
+from transformer import Tokenizer
 from transformer.analysis.corpus.__main__ import main as corpus_command
 from transformer.training.__main__ import main
 from transformer.training.data import (
@@ -250,6 +252,48 @@ def test_a_training_setting_that_cannot_be_meant_is_refused_by_name(tmp_path, na
             with pytest.raises(ValueError, match=re.escape(f"{path}: [training] {said}")):
                 load_recipe(str(path))
     assert WRONG.keys() == SETTINGS.keys() == {field.name for field in dataclasses.fields(Settings)}
+
+
+NUMBERS = re.compile(r"(?P<kind>whole number|number)s? (?P<low>from|above) (?P<least>[\d.,]+)"
+                     r"(?: (?P<high>to below|to) (?P<most>[\d.,]+))?")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in SETTINGS if NUMBERS.search(SETTINGS[name].words)]
+)
+def test_a_training_setting_is_allowed_just_where_its_words_say(name):
+    """The words are those of the documents' table."""
+    words = NUMBERS.search(SETTINGS[name].words)
+    least, most = (float((words[end] or "inf").replace(",", "")) for end in ("least", "most"))
+    whole = words["kind"] == "whole number"
+    wrap = (lambda value: [value, 0]) if name == "betas" else (lambda value: value)
+
+    def steps(value: float) -> list[float]:
+        if whole:
+            return [int(value) - 1, int(value), int(value) + 1]
+        return [math.nextafter(value, -math.inf), value, math.nextafter(value, math.inf)]
+
+    is_allowed = [words["low"] == "from", True]
+    assert [SETTINGS[name].fits(wrap(value)) for value in steps(least)] == [False, *is_allowed]
+    if most < math.inf:
+        is_allowed = [True, words["high"] == "to", False]
+        assert [SETTINGS[name].fits(wrap(value)) for value in steps(most)] == is_allowed
+    for wrong in (True, "1", None, math.nan, *([2.5] if whole else [])):
+        assert not SETTINGS[name].fits(wrap(wrong))
+
+
+def test_a_recipes_vocabulary_holds_at_least_every_byte_and_special_token(tmp_path):
+    """As the tokenizer itself does."""
+    path = tmp_path / "r.toml"
+    text = 'task = "language-model"\n[model]\npreset = "gpt"\n[tokenizer]\nvocab_size = '
+    for size, is_allowed in ((258, False), (259, True), (1_000_000, True), (1_000_001, False)):
+        path.write_text(f"{text}{size}")
+        says = rf"must be a whole number from 259 to 1,000,000; got {size}"
+        with nullcontext() if is_allowed else pytest.raises(ValueError, match=says):
+            assert load_recipe(str(path)).vocab_size == size
+    assert Tokenizer.train(["a"], 259).vocab_size == 259
+    with pytest.raises(ValueError, match="vocab_size must be at least 259; got 258"):
+        Tokenizer.train(["a"], 258)
 
 
 def test_the_table_of_settings_in_the_documents_is_the_one_that_is_checked():
