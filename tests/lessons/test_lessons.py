@@ -25,8 +25,9 @@ from transformer.check_lessons import verify
 from transformer.learning.training import STORIES
 from transformer.lessons import FOLDER, ORDER, add_lessons, all_lessons, read_folder
 from transformer.lessons.check_header import check_of
+from transformer.lessons.checks import NumberCheck, written_number
 from transformer.lessons.lesson import Step, language_paths, nearest, read_lesson
-from transformer.lessons.measures import MEASURES, GradingContext, of
+from transformer.lessons.measures import MEASURES, GradingContext, Measure, of
 from transformer.lessons.stamps import behind, put_stamps
 from transformer.server.http.guard import Guard
 from transformer.server.kept.service import Service
@@ -202,6 +203,45 @@ def test_a_number_has_its_tolerance(ground):
     for wrong in ("a", None, True):
         with pytest.raises(ValueError, match="must be a number"):
             check.grade(ground, {"number": wrong})
+
+
+@pytest.mark.parametrize(
+    ("value", "got", "is_right"),
+    [
+        (3.0, 3, True), (3.0, 3.01, False), (3.0, 4, False), (0.0, 0, True), (0.0, 1, False),
+        (0.0952, 9.5, True), (0.0952, 9.6, False),  # in per cent
+        (1.0, 100, True), (1.2, 120, False), (0.5, 1, False),
+        (0.0952, 0.095, True), (0.0952, 0.1, False),  # rounded, but not by a twentieth
+        (0.957, 0.96, True), (1234.5, 1234, True), (-0.25, -0.25, True), (-0.25, 0.25, False),
+    ],
+)  # fmt: skip
+def test_a_number_may_be_given_in_fewer_digits_or_in_per_cent(
+    monkeypatch, ground, value, got, is_right
+):
+    name = f"planted {value}"
+    monkeypatch.setitem(MEASURES, name, Measure(words="the share", measure=lambda context: value))
+    grade = NumberCheck(of=name).grade(ground, {"number": got})
+    assert grade.right == is_right
+    assert not is_right or grade.says == f"The share is {written_number(value)}."
+
+
+@pytest.mark.parametrize(("words", "is_right"), [("of draws in a hundred", True), ("", False)])
+def test_a_count_of_a_hundred_may_be_given_as_a_share(monkeypatch, ground, words, is_right):
+    name = f"planted {words}"
+    monkeypatch.setitem(MEASURES, name, Measure(words=f"the count {words}", measure=lambda _: 7.0))
+    assert NumberCheck(of=name).grade(ground, {"number": 0.07}).right == is_right
+    assert not NumberCheck(of=name).grade(ground, {"number": 0.08}).right
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (3.0, "3"), (2.00005, "2"), (2.0002, "2.00"), (0.01, "0.01"), (0.0099, "0.0099"),
+        (1234.5, "1234.50"), (0.0, "0"), (0.125, "0.12"),
+    ],
+)  # fmt: skip
+def test_a_measured_number_has_two_decimals_or_four_if_it_is_small(value, text):
+    assert written_number(value) == text
 
 
 def test_one_of_several_is_the_largest(ground):

@@ -59,6 +59,27 @@ def test_a_parameter_accepts_exactly_the_documented_values(parameter, written, g
             parameter.check(wrong)
 
 
+@pytest.mark.parametrize(
+    ("parameter", "last", "beyond"),
+    [
+        (Int(name="n", least=2, most=5), [2, 5], [1, 6]),
+        (Int(name="n", least=3), [3, 2**31 - 1], [2, 2**31]),
+        (Int(name="n"), [0], [-1]),
+        (Number(name="n"), [0.0, 1.0], [-1e-9, 1 + 1e-9]),
+        (Number(name="n", least=-2, most=0.5), [-2.0, 0.5], [-2.1, 0.6]),
+        (Text(name="n"), ["", "x" * 2000], ["x" * 2001]),
+        (IntList(name="n", count=2), [[], [1, 2]], [[1, 2, 3]]),
+        (IntList(name="n"), [[1] * 64], [[1] * 65]),
+    ],
+)
+def test_a_parameters_range_has_ends_that_are_allowed(parameter, last, beyond):
+    assert [parameter.check(value) for value in last] == last
+    for value in beyond:
+        with pytest.raises(ValueError, match="n must be"):
+            parameter.check(value)
+    assert replace(parameter, optional=True).check(None) is None
+
+
 def test_each_picture_and_each_field_of_a_link_belongs_to_one_view():
     names = [picture.name for view in VIEWS.values() for picture in view.pictures]
     fields = [field for view in VIEWS.values() for field in view.controls()]

@@ -6,6 +6,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from kit.models import model_of, tiny
 from kit.runs import planted, relabelled
 from PIL import Image
@@ -18,6 +21,7 @@ from transformer.views.attention.flow import attention_flow
 from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import SCALES, attention_heatmap
 from transformer.views.drawing import style
+from transformer.views.export import packing
 from transformer.views.learn import MAX_POINTS, learning_curves
 from transformer.views.masks.masks import mask_figure, mask_removed, padded_batch
 from transformer.views.prediction.masked import masked
@@ -218,3 +222,25 @@ def test_curves_are_the_losses_at_their_steps():
     assert len(loss.x) <= MAX_POINTS
     assert [losses[step - 1] for step in loss.x] == list(loss.y)
     assert (list(share.x), list(share.y)) == ([1, 500], [0.1, 0.9])
+
+
+def test_labels_are_cut_and_left_out_where_no_room_is_left():
+    assert [style.shorten("abcdef", limit) for limit in (6, 5, 1)] == ["abcdef", "abcd…", "…"]
+    assert style.axis_labels(["a"] * 32)[0] == list(range(32))
+    assert style.axis_labels(["a"] * 33)[0] == list(range(0, 33, 2))
+    # By hand, in px: a capital 10, a wide letter 13, an ellipsis 13, a Chinese one 18, others 8.
+    for text, room, fitted in (
+        ("AAAA", 40, ("AAAA", 40)), ("AAAA", 39, ("AA…", 33)), ("AAAA", 32, ("A…", 23)),
+        ("WA猫i", 49, ("WA猫i", 49)), ("<", 8, ("<", 8)), ("AAAA", 1, ("…", 13)),
+    ):  # fmt: skip
+        assert style.fitted(text, room) == (style.label(fitted[0]), fitted[1])
+    assert [style.bound_of(np.array(each)) for each in ([0.0, 0.0], [1, -3, np.nan])] == [1.0, 3.0]
+
+
+@settings(max_examples=20)
+@given(hnp.arrays(np.float32, 20, elements=st.floats(-1e6, 1e6, width=32)))
+def test_packed_numbers_are_right_to_a_131072nd_and_end_in_zeros(values):
+    values[np.abs(values) < 1e-30] = 0
+    rounded = packing.rounded(values)
+    assert (np.abs(rounded - values) <= np.abs(values) * 2.0**-17).all()
+    assert (rounded.view(np.uint32) % 128 == 0).all()
