@@ -87,7 +87,7 @@ export const oneOf = (name, text, allowed) => {
 /** @type {(name: string, got: string | number, first: number, last: number) => number} */
 export const wholeNumber = (name, got, first, last) => {
   const text = String(got);
-  const number = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
   if (number >= first && number <= last) return number;
   throw new Error(
     say("The link's {name} must be a whole number from {first} to {last}; got {text}.", {

@@ -172,7 +172,8 @@ const choicesOf = (words) => words?.choices?.map(([, value]) => value);
 /** @type {(named: PlainValues, example: ExamplePage, isChosen: boolean | undefined, problems: string[]) => PlainValues} */
 const requestFor = (named, { controls: words, first: usual, ...example }, isChosen, problems) => {
   const now = settingsNow();
-  if (isChosen && example.lengths.includes(now.length)) now.length = usual.length; // it was left alone
+  if (isChosen && example.lengths.includes(now.max_new_tokens))
+    now.max_new_tokens = usual.max_new_tokens; // it was left alone
   /** @type {PlainValues} */
   const request = { ...now, ...named };
   for (const name of declared.settings.filter((setting) => setting in words)) {
