@@ -19,6 +19,10 @@ class Node {
     const all = this.parentNode?.childNodes ?? [];
     return all[all.indexOf(this) + 1] ?? null;
   }
+  get previousElementSibling() {
+    const all = this.parentNode?.children ?? [];
+    return all[all.indexOf(this) - 1] ?? null;
+  }
   get textContent() {
     return this.childNodes.map((child) => child.textContent).join("");
   }
@@ -44,9 +48,17 @@ class Node {
     child.parentNode = null;
     return child;
   }
-  replaceChildren() {
+  replaceChildren(/** @type {any[]} */ ...children) {
     for (const child of this.childNodes) child.parentNode = null;
     this.childNodes = [];
+    this.append(...children);
+  }
+  replaceWith(/** @type {any} */ other) {
+    this.parentNode?.insertBefore(other, this);
+    this.remove();
+  }
+  get isConnected() {
+    return globalThis.document.body.contains(/** @type {any} */ (this));
   }
   remove() {
     this.parentNode?.removeChild(this);
@@ -66,23 +78,74 @@ class Text extends Node {
   get textContent() {
     return this.data;
   }
+  get nodeValue() {
+    return this.data;
+  }
+  set nodeValue(text) {
+    this.data = text;
+  }
+  get parentElement() {
+    return this.parentNode;
+  }
+  splitText(/** @type {number} */ at) {
+    const rest = new Text(this.data.slice(at));
+    this.data = this.data.slice(0, at);
+    return this.parentNode.insertBefore(rest, this.nextSibling);
+  }
 }
 
-// A simple selector: tags, classes and attributes, and what is inside what.
-/** @type {(element: any, part: string) => boolean} */
-const fits = (element, part) => {
-  const [, tag, rest] = /** @type {string[]} */ (/^([\w-]*)(.*)$/.exec(part));
-  const tests = rest.match(/\.[\w-]+|\[[^\]]+\]/g) ?? [];
-  if (tests.join("") !== rest) throw new Error(`a selector that is not known here: ${part}`);
-  return (
-    (!tag || element.localName === tag) &&
-    tests.every((test) => {
-      if (test[0] === ".") return element.classList.contains(test.slice(1));
-      const [name, value] = test.slice(1, -1).split("=");
-      const got = element.getAttribute(name);
+// A list of selectors: tags, ids, classes, attributes, some pseudo-classes, and what is inside what.
+// The parts of a selector between these signs, but for those in brackets.
+/** @type {(selector: string, signs: string) => string[]} */
+const parted = (selector, signs) => {
+  const parts = [""];
+  let depth = 0;
+  for (const sign of selector) {
+    depth += Number("([".includes(sign)) - Number(")]".includes(sign));
+    if (depth === 0 && signs.includes(sign)) parts.push("");
+    else parts[parts.length - 1] += sign;
+  }
+  return parts.map((part) => part.trim()).filter(Boolean);
+};
+/** @type {Record<string, (element: any, argument: string) => boolean>} */
+const PSEUDO = {
+  not: (element, list) => !element.matches(list),
+  is: (element, list) => element.matches(list),
+  disabled: (element) => element.hasAttribute("disabled"),
+  "focus-visible": () => false,
+  "popover-open": (element) => Boolean(element.isPopoverOpen),
+};
+/** @type {(element: any, compound: string) => boolean} */
+const fits = (element, compound) => {
+  const tests = compound.match(/[#.:]?[\w-]+(?:\((?:[^()]|\([^()]*\))*\))?|\[[^\]]+\]|./g) ?? [];
+  return tests.every((test) => {
+    const name = test.slice(1);
+    if (test[0] === "#") return element.getAttribute("id") === name;
+    if (test[0] === ".") return element.classList.contains(name);
+    if (/^[\w-]+$/.test(test)) return element.localName === test;
+    if (test[0] === "[") {
+      const [attribute, value] = test.slice(1, -1).split("=");
+      const got = element.getAttribute(attribute);
       return got !== null && (value === undefined || got === value.replaceAll('"', ""));
-    })
-  );
+    }
+    const [, pseudo = "", argument = ""] = /^:([\w-]+)(?:\((.*)\))?$/.exec(test) ?? [];
+    if (!(pseudo in PSEUDO)) throw new Error(`a selector that is not known here: ${compound}`);
+    return PSEUDO[pseudo](element, argument);
+  });
+};
+// Whether it fits the last of these parts, and those around it the others.
+/** @type {(element: any, parts: string[]) => boolean} */
+const fitsAll = (element, parts) => {
+  const before = parts.slice(0, -1);
+  if (!fits(element, parts[parts.length - 1])) return false;
+  if (!before.length) return true;
+  const isChild = before[before.length - 1] === ">";
+  const around = isChild ? before.slice(0, -1) : before;
+  for (let at = element.parentNode; at instanceof Element; at = at.parentNode) {
+    if (fitsAll(at, around)) return true;
+    if (isChild) return false;
+  }
+  return false;
 };
 
 class Element extends Node {
@@ -107,6 +170,18 @@ class Element extends Node {
   }
   get nodeName() {
     return this.localName.toUpperCase();
+  }
+  get id() {
+    return this.getAttribute("id") ?? "";
+  }
+  set className(/** @type {string} */ names) {
+    this.setAttribute("class", names);
+  }
+  get textContent() {
+    return super.textContent;
+  }
+  set textContent(text) {
+    this.replaceChildren(new Text(text));
   }
   get ownerDocument() {
     return globalThis.document;
@@ -137,6 +212,9 @@ class Element extends Node {
       contains: (/** @type {string} */ name) => names.has(name),
       add: (/** @type {string} */ name) => toggle(name, true),
       remove: (/** @type {string} */ name) => toggle(name, false),
+      replace: (/** @type {string} */ name, /** @type {string} */ other) => {
+        if (names.delete(name)) toggle(other, true);
+      },
       toggle,
     };
   }
@@ -163,22 +241,23 @@ class Element extends Node {
     this.addEventListener(type, listener);
   }
   matches(/** @type {string} */ selector) {
-    return selector !== ":focus-visible" && fits(this, selector);
+    return parted(selector, ",").some((each) => fitsAll(this, parted(each, " ")));
   }
   closest(/** @type {string} */ selector) {
-    for (let at = /** @type {any} */ (this); at; at = at.parentNode)
-      if (at instanceof Element && fits(at, selector)) return at;
+    for (let at = /** @type {any} */ (this); at instanceof Element; at = at.parentNode)
+      if (at.matches(selector)) return at;
     return null;
   }
   /** @type {(selector: string) => any[]} */
   querySelectorAll(selector) {
-    const [first, ...rest] = selector.split(/\s+/);
-    const every = this.children.flatMap((child) => [
-      ...(fits(child, first) ? [child] : []),
-      ...child.querySelectorAll(first),
-    ]);
-    if (!rest.length) return every;
-    return [...new Set(every.flatMap((each) => each.querySelectorAll(rest.join(" "))))];
+    const lists = parted(selector, ",").map((each) => parted(each, " "));
+    /** @type {(element: Element) => any[]} */
+    const within = (element) =>
+      element.children.flatMap((child) => [
+        ...(lists.some((parts) => fitsAll(child, parts)) ? [child] : []),
+        ...within(child),
+      ]);
+    return within(this);
   }
   querySelector(/** @type {string} */ selector) {
     return this.querySelectorAll(selector)[0] ?? null;
@@ -191,6 +270,10 @@ class Element extends Node {
   }
   focus() {
     Object.assign(globalThis.document, { activeElement: this });
+  }
+  select() {}
+  click() {
+    press(this);
   }
   scrollIntoView() {}
   scrollTo() {}
@@ -216,6 +299,9 @@ const PEN = new Proxy(
 
 const body = new Element("body");
 const root = Object.assign(new Element("html"), { lang: "en", scrollHeight: 1000 });
+root.append(body);
+/** @type {Record<string, Set<Function>>[]} of the whole document: those that come before its elements', and after */
+const listeners = [{}, {}];
 /** @type {any} */
 const document = {
   body,
@@ -225,11 +311,27 @@ const document = {
   createElementNS: (/** @type {string} */ space, /** @type {string} */ name) =>
     new Element(name, space),
   createTextNode: (/** @type {string} */ data) => new Text(data),
-  getElementById: (/** @type {string} */ id) => dataElements[id] ?? null,
+  createTreeWalker: (
+    /** @type {any} */ around,
+    /** @type {number} */ _,
+    /** @type {(node: any) => boolean} */ accepts,
+  ) => {
+    /** @type {(node: any) => any[]} */
+    const textsIn = (node) => (node instanceof Text ? [node] : node.childNodes.flatMap(textsIn));
+    const texts = textsIn(around).filter(accepts);
+    /** @type {any} */
+    const walker = { currentNode: around };
+    walker.nextNode = () => (walker.currentNode = texts.shift() ?? null);
+    return walker;
+  },
+  getElementById: (/** @type {string} */ id) =>
+    dataElements[id] ?? body.querySelector(`#${id}`) ?? null,
   querySelector: (/** @type {string} */ selector) => body.querySelector(selector),
   querySelectorAll: (/** @type {string} */ selector) => body.querySelectorAll(selector),
-  addEventListener: () => {},
-  removeEventListener: () => {},
+  addEventListener: (/** @type {string} */ type, /** @type {Function} */ hear, isFirst = false) =>
+    (listeners[isFirst ? 0 : 1][type] ??= new Set()).add(hear),
+  removeEventListener: (/** @type {string} */ type, /** @type {Function} */ hear) =>
+    listeners.forEach((each) => each[type]?.delete(hear)),
 };
 // Elements of the page that hold data, by their ids.
 /** @type {Record<string, { textContent: string }>} */
@@ -239,8 +341,12 @@ const css = readFileSync(new URL("../../transformer/web/theme.css", import.meta.
 /** @type {(name: string) => string} a colour, or another value of the light theme */
 const valueInTheme = (name) => new RegExp(`${name}: *([^;]+);`).exec(css)?.[1] ?? "16";
 
+// Nothing changes but what the page's scripts change.
 class Observer {
   observe() {}
+  takeRecords() {
+    return [];
+  }
   disconnect() {}
   unobserve() {}
 }
@@ -255,8 +361,12 @@ const Plotly = {
   purge: () => {},
   Icons: { camera: {} },
 };
+Object.assign(globalThis, {
+  NodeFilter: { SHOW_TEXT: 4, FILTER_ACCEPT: true, FILTER_REJECT: false },
+});
 Object.assign(globalThis, { document, Node, Element, HTMLElement: Element, Text, Plotly });
 Object.assign(globalThis, { IntersectionObserver: Observer, ResizeObserver: Observer });
+Object.assign(globalThis, { MutationObserver: Observer });
 Object.assign(globalThis, {
   ...{ window: globalThis, innerHeight: 800, innerWidth: 1200, scrollY: 0 },
   ...{ devicePixelRatio: 1, scrollBy: () => {}, scrollTo: () => {} },
@@ -265,25 +375,35 @@ Object.assign(globalThis, {
   requestAnimationFrame: (/** @type {Function} */ draw) => globalThis.setTimeout(draw, 0),
   cancelAnimationFrame: (/** @type {any} */ timer) => globalThis.clearTimeout(timer),
   requestIdleCallback: (/** @type {Function} */ work) => globalThis.setTimeout(work, 0),
-  getComputedStyle: () => ({ getPropertyValue: valueInTheme, backgroundColor: "#ffffff" }),
+  getComputedStyle: () => ({
+    getPropertyValue: valueInTheme,
+    display: "block",
+    backgroundColor: "#ffffff",
+  }),
   matchMedia: () => ({ matches: false, addEventListener: () => {} }),
   location: { href: "http://127.0.0.1/", search: "", pathname: "/", hash: "" },
 });
 
-// An event at an element and, if nothing stops it, at those around it.
-/** @type {(element: any, type: string, more?: object) => void} */
+// An event at an element, at those around it if nothing stops it, and at the document.
+/** @type {(element: any, type: string, more?: object) => any} the event */
 export const fire = (element, type, more = {}) => {
   let isStopped = false;
   const event = {
-    ...{ type, target: element, preventDefault: () => {}, isTrusted: true, button: 0 },
+    ...{ type, target: element, isTrusted: true, button: 0, defaultPrevented: false },
+    preventDefault: () => {
+      event.defaultPrevented = true;
+    },
     stopPropagation: () => {
       isStopped = true;
     },
     ...more,
   };
+  for (const listener of listeners[0][type] ?? []) listener(event);
   for (let at = element; at && !isStopped; at = at.parentNode)
     for (const listener of at.listeners?.[type] ?? [])
       listener.call(at, Object.assign(event, { currentTarget: at }));
+  if (!isStopped) for (const listener of listeners[1][type] ?? []) listener(event);
+  return event;
 };
 export const press = (/** @type {any} */ element) => fire(element, "click");
 
