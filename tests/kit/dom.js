@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { URL } from "node:url";
 
 const WIDTH = 800;
+export const room = { width: WIDTH }; // of what is drawn from now on
 const BOX = { top: 0, left: 0, right: WIDTH, bottom: 20, width: WIDTH, height: 20, x: 0, y: 0 };
 const kebab = (/** @type {string} */ name) =>
   name.replace(/[A-Z]/g, (sign) => `-${sign.toLowerCase()}`);
@@ -150,7 +151,9 @@ const fitsAll = (element, parts) => {
 
 class Element extends Node {
   nodeType = 1;
-  clientWidth = WIDTH;
+  get clientWidth() {
+    return room.width;
+  }
   clientHeight = 20;
   offsetWidth = WIDTH;
   scrollLeft = 0;
@@ -341,6 +344,11 @@ const css = readFileSync(new URL("../../transformer/web/theme.css", import.meta.
 /** @type {(name: string) => string} a colour, or another value of the light theme */
 const valueInTheme = (name) => new RegExp(`${name}: *([^;]+);`).exec(css)?.[1] ?? "16";
 
+class Pixels {
+  constructor(/** @type {number} */ width, /** @type {number} */ height) {
+    this.data = new Uint8ClampedArray(4 * width * height);
+  }
+}
 // Nothing changes but what the page's scripts change.
 class Observer {
   observe() {}
@@ -366,7 +374,7 @@ Object.assign(globalThis, {
 });
 Object.assign(globalThis, { document, Node, Element, HTMLElement: Element, Text, Plotly });
 Object.assign(globalThis, { IntersectionObserver: Observer, ResizeObserver: Observer });
-Object.assign(globalThis, { MutationObserver: Observer });
+Object.assign(globalThis, { MutationObserver: Observer, ImageData: Pixels });
 Object.assign(globalThis, {
   ...{ window: globalThis, innerHeight: 800, innerWidth: 1200, scrollY: 0 },
   ...{ devicePixelRatio: 1, scrollBy: () => {}, scrollTo: () => {} },

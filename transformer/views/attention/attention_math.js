@@ -163,11 +163,11 @@ const Steps = ({ shown: { row, sums }, chosen }) => {
   </section>`;
 };
 
-// The key of the cell that is pinned in this row.
-/** @type {(row: Row | undefined) => number | null | undefined} */
+// The key of the cell that is pinned in this row; one of a longer row that is on its way is none.
+/** @type {(row: Row | undefined) => number | null} */
 const pinnedKey = (row) => {
-  const [query, key] = fields.cell.split(",");
-  return row && Number(query) === row.query && key ? Number(key) : null;
+  const [query, key] = fields.cell.split(",").map(Number);
+  return row && query === row.query && key < row.key_labels.length ? key : null;
 };
 
 export const Worked = () => {
