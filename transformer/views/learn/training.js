@@ -44,9 +44,9 @@ export const useTraining = () =>
     const declared = Object.entries(fieldsOf("learn")).filter(([field]) => field !== STEP_FIELD);
     const [[task, { default: first }]] = declared;
     let before = first;
-    /** @type {ShownTraining} */
-    const shown = reactive({ id: "", at: null, question: null, given: false });
     const linked = fields[STEP_FIELD]; // by a link, before this view was on the page
+    /** @type {ShownTraining} */
+    const shown = reactive({ id: "", at: linked, question: null, given: false });
     bindField(
       STEP_FIELD,
       () => shown.at,
