@@ -2,6 +2,7 @@
 of the page, in the page's language, so that a renamed button is renamed everywhere."""
 
 import re
+from functools import cache
 
 import pytest
 from babel.messages.pofile import read_po
@@ -9,6 +10,7 @@ from kit.documents import DOCUMENTS, ROOT, document_name
 
 from transformer.lessons import FOLDER as LESSONS
 from transformer.messages import FOLDER, languages
+from transformer.messages.sources import sentences, sources
 
 NAMED = re.compile(r"(?<!\*)\*([A-ZÄÖÜÉÀ¿][^*]*)\*(?!\*)")
 CODE = re.compile(r"```.*?```|`[^`]*`", re.S)
@@ -22,10 +24,20 @@ NO_CONTROL = {
 }  # fmt: skip
 
 
+@cache
+def said_by_page() -> set[str | tuple[str, ...]]:
+    """Without a class's phones, which have a page of their own: a control that only they still call
+    so is no control of the page."""
+    paths = (path for path in sources() if path.name != "phone.js")
+    return {sentence for path in paths for sentence in sentences(path)}
+
+
+@cache
 def catalogue_of(language: str) -> dict[str, str]:
     """What a control is called, by its English name: without its sign, in small letters."""
     with (FOLDER / f"{'de' if language == 'en' else language}.po").open("rb") as file:
         messages = [one for one in read_po(file) if isinstance(one.id, str) and one.id]
+    messages = [one for one in messages if one.id in said_by_page()]
     texts = {one.id: one.id if language == "en" else str(one.string) for one in messages}
     return {plain(one): plain(text) for one, text in texts.items()}
 
