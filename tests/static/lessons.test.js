@@ -392,6 +392,11 @@ test("the list of lessons says what is solved, and forgets it where it is not to
   cardState.isChoosing = true;
   await ready();
   await settled(body, () => texts(".lesson").length === 2);
+  const list = card.querySelector(".lesson-list");
+  assert.deepEqual(
+    [list.hasAttribute("hidden"), body.classList.contains("choosing-lesson")],
+    [false, true],
+  );
   assert.deepEqual(texts(".lesson"), ["first", "second"]);
   const facts = texts(".lesson-facts");
   assert.match(facts[0], /^5 minutes · 3 of 3 solved · For the teacher$/);
@@ -410,6 +415,10 @@ test("the list of lessons says what is solved, and forgets it where it is not to
   press(card.querySelectorAll(".lesson")[1]);
   await ready();
   assert.deepEqual([shown(), cardState.isChoosing], [["second", 0], false]);
+  assert.deepEqual(
+    [list.hasAttribute("hidden"), body.classList.contains("choosing-lesson")],
+    [true, false],
+  );
   assert.equal(card.querySelector(".card-next").hasAttribute("hidden"), false);
   assert.equal(texts(".card-next")[0], "Lessons ›"); // the last lesson
   tour.goToCard(0, { name: "first", title: "", cards: [{ title: "", says: [], state: {} }] });
