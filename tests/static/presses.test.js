@@ -306,22 +306,6 @@ test("this browser's answer is taken, and the server's where that fails by a fau
   answerFrom(answers, () => false);
 });
 
-test("a batch that is read leaves the text that is written as it is", async () => {
-  const text = press("runs", {});
-  const written_ = /** @type {any} */ (await asked());
-  written_.send(written({ tokens: { ...run(), run: "", state: "running" }, running: true }));
-  await settled(body, () => page.writing !== null);
-  const batch = press("batches", {});
-  const other = /** @type {any} */ (await asked());
-  other.send(written({}));
-  other.end();
-  assert.equal(await batch, true);
-  assert.notEqual(page.writing, null);
-  written_.send(written({ detail: "Ended." }));
-  assert.equal(await text, false);
-  assert.equal(page.writing, null);
-});
-
 test("controls are set one change after another, each as Gradio takes it", async () => {
   /** @type {any[]} */
   const sent = [];
@@ -424,4 +408,20 @@ test("where the text fills the window a press on a tab leads down to it, but not
   await settled(body, () => !page.isLeading);
   assert.equal(led, 2);
   body.classList.remove("touring");
+});
+
+test("a batch that is read leaves the text that is written as it is", async () => {
+  const text = press("runs", {});
+  const written_ = /** @type {any} */ (await asked());
+  written_.send(written({ tokens: { ...run(), run: "", state: "running" }, running: true }));
+  await settled(body, () => page.writing !== null);
+  const batch = press("batches", {});
+  const other = /** @type {any} */ (await asked());
+  other.send(written({}));
+  other.end();
+  assert.equal(await batch, true);
+  assert.notEqual(page.writing, null);
+  written_.send(written({ detail: "Ended." }));
+  assert.equal(await text, false);
+  assert.equal(page.writing, null);
 });
