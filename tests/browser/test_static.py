@@ -4,6 +4,8 @@ import threading
 from functools import partial
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import numpy as np
 import pytest
@@ -98,6 +100,22 @@ def test_a_page_without_a_server_writes_and_draws_each_tab(
     expect(page.locator(".equation-tensor").first).to_contain_text("×")
     expect(page.locator("#status .problem")).to_be_hidden()
     assert complaints == []
+    context.close()
+
+
+def test_a_file_that_ends_early_opens_and_says_what_it_lacks(
+    browser: Browser, addresses: dict[str, str], tmp_path: Path
+) -> None:
+    whole = Path(url2pathname(urlsplit(addresses["file"]).path)).read_text(encoding="utf-8")
+    weights = whole.index('.safetensors">')
+    (tmp_path / "part.html").write_text(whole[: weights + 100], encoding="utf-8")
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.goto((tmp_path / "part.html").as_uri())
+    page.locator(".journey[data-rev]").wait_for()
+    page.locator("#generate").click()
+    expect(page.locator("#status .problem")).to_contain_text("could not be loaded")
     context.close()
 
 

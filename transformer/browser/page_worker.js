@@ -7,7 +7,7 @@ import { unzipped } from "./page/packed.js";
 import { holdBackground } from "./pauses.js";
 import { questions } from "./questions/every.js";
 import { Runs } from "./runs.js";
-import { serve } from "./worker.js";
+import { collect, serve } from "./worker.js";
 
 /** @typedef {import("../web/types").PlainValues} PlainValues */
 /** @typedef {import("./item.js").Item} Item */
@@ -63,6 +63,7 @@ const load = async ({ model: name, kernel, files, facts, batch }, { progress }) 
     facts,
     batch,
   );
+  collect(); // the files, as they came
 };
 
 // facts: of the run or batch that is asked about, as the page has them; others: of the run that it is compared with.

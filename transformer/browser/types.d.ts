@@ -229,7 +229,8 @@ export interface TokenizerContent {
 
 // source: of a file that is no script; keep: the page opens again without a network.
 export interface PageFiles {
-  address(name: string): string; source(name: string): import("./page/fetched.js").FileSource; text: string;
+  address(name: string): string; text: string;
+  source(name: string): Promise<import("./page/fetched.js").FileSource> | import("./page/fetched.js").FileSource;
   keep(names: string[]): Promise<void>;
 }
 // spoken: what is said in the page's language, spokenHere. Of a folder, texts: its first files, on their way; later: a script's address.

@@ -26,7 +26,8 @@ export class Weights {
     for await (const part of parts) {
       const bytes = this.kernel.bytes(start, size);
       if (!inPlanes) bytes.set(part, got);
-      else part.forEach((byte, at) => (bytes[placeOf(got + at, size / 2)] = byte));
+      else
+        for (let at = 0; at < part.length; at += 1) bytes[placeOf(got + at, size / 2)] = part[at];
       got += part.length;
     }
     if (got < size) throw new Error(`weights: ${got} of ${size}`);

@@ -5,6 +5,20 @@ import { known, speak } from "../web/messages.js";
 /** @import { PlainValues } from "../web/types" */
 /** @import { Handlers, Caller, CallMessage, ReplyMessage, WorkerPort } from "./types.d.ts" */
 
+const MUCH = 2 ** 26; // bytes
+
+/**
+ * Have the browser collect what is no longer used: it does once so much was asked for, which takes no memory until something
+ * is written there.
+ */
+export const collect = () => {
+  try {
+    new ArrayBuffer(MUCH);
+  } catch {
+    // there is no room for so much
+  }
+};
+
 /**
  * A value whose arrays are not views of larger memory, which would all be sent.
  * @param {unknown} value

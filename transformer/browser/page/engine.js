@@ -3,13 +3,14 @@
 import { signal } from "../../web/preact.js";
 import { say } from "../../web/messages.js";
 import { page as state, showWaiting } from "../../web/store.js";
-import { toWorker } from "../worker.js";
+import { collect, toWorker } from "../worker.js";
 
 /** @typedef {import("../../web/types").PlainValues} Data */
+/** @typedef {import("./fetched.js").FileSource} FileSource */
 /**
  * @typedef {object} Door
  * @property {(name: string) => string} address of a script
- * @property {(name: string) => import("./fetched.js").FileSource} source of another file
+ * @property {(name: string) => FileSource | Promise<FileSource>} source of another file
  */
 // Bytes of weights that are loading, and all of them; null: nothing is loading.
 export const loading = signal(/** @type {{ got: number, all: number } | null} */ (null));
@@ -83,15 +84,19 @@ export class Engine {
     const progress = (/** @type {unknown} */ got) => (loading.value = { got: Number(got), all });
     progress(0);
     const { source } = this.door;
+    const sized = Object.entries(files).map(async ([name, size]) => ({
+      ...{ name, size, source: await source(name) },
+    }));
     const data = {
-      ...{ model, facts: page.run, batch: page.batch, kernel: source("kernel.wasm") },
-      files: Object.entries(files).map(([name, size]) => ({ name, size, source: source(name) })),
+      ...{ model, facts: page.run, batch: page.batch, kernel: await source("kernel.wasm") },
+      files: await Promise.all(sized),
     };
     try {
       await this._call("load", data, { progress });
       state.inBrowser = [...state.inBrowser, model];
     } finally {
       loading.value = null;
+      collect(); // the texts of a page that is one file
     }
   }
 

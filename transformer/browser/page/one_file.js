@@ -12,10 +12,12 @@ const textOf = (name) => elementOf(name)?.content.textContent ?? "";
 const unpacked = (text) => unzipped(bytesOf(text));
 /** @type {(name: string) => Promise<string>} */
 const decoded = async (name) => unzippedText(await unpacked(textOf(name)));
+const isWhole = new Promise((done) => document.addEventListener("DOMContentLoaded", done));
 /** @type {Map<string, Blob>} texts that the page no longer holds, for a second try */
 const blobs = new Map();
-/** @type {(name: string) => Blob} */
-const source = (name) => {
+/** @type {(name: string) => Promise<Blob>} */
+const source = async (name) => {
+  await isWhole;
   const element = elementOf(name);
   const parts = Array.from(
     element?.content.childNodes ?? [],
@@ -30,27 +32,30 @@ const source = (name) => {
 const show = (id) => document.getElementById(id)?.removeAttribute("hidden");
 
 const open = async () => {
+  const { spokenHere } = /** @type {typeof globalThis & import("../types.d.ts").WrittenPage} */ (
+    globalThis
+  );
+  /** @type {HTMLTemplateElement[]} */
+  const scripts = Array.from(document.querySelectorAll("[data-import]"));
+  const [text, words, ...contents] = await Promise.all([
+    ...["site.json.gz", `words/${spokenHere}.json.gz`].map(decoded),
+    ...scripts.map(({ content }) => unpacked(content.textContent ?? "")),
+  ]);
   /** @type {Map<string, string>} */
   const addresses = new Map();
   /** @type {Record<string, string>} */
   const imports = {};
-  /** @type {NodeListOf<HTMLTemplateElement>} */
-  const scripts = document.querySelectorAll("[data-import]");
-  for (const { dataset, content } of scripts) {
-    const address = scriptAddress(await unpacked(content.textContent ?? ""));
+  for (const [at, { dataset }] of scripts.entries()) {
+    const address = scriptAddress(contents[at]);
     addresses.set(String(dataset.file), address);
     imports[String(dataset.import)] = address;
   }
   const site = {
+    ...{ source, text },
     address: (/** @type {string} */ name) => addresses.get(name) ?? name,
-    source,
     keep: async (/** @type {string[]} */ names) => names.forEach((name) => blobs.delete(name)),
-    text: await decoded("site.json.gz"),
   };
-  const { spokenHere } = /** @type {typeof globalThis & import("../types.d.ts").WrittenPage} */ (
-    globalThis
-  );
-  prepare(site, await decoded(`words/${spokenHere}.json.gz`), imports);
+  prepare(site, String(words), imports);
 };
 const start = "start"; // of the map
 if (typeof DecompressionStream !== "function") show("old-browser");

@@ -50,7 +50,7 @@ answerFrom({
   lesson: ({ name }) => spoken.decks[String(name)],
 });
 takePlotlyFrom(async () =>
-  scriptAddress(await unzipped(await wholeOf(door.source("plotly.js.gz")))),
+  scriptAddress(await unzipped(await wholeOf(await door.source("plotly.js.gz")))),
 );
 
 // ---- the page ----

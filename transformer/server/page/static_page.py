@@ -60,6 +60,7 @@ from transformer.views.registry import VIEWS
 
 START, WORKER = "browser/page/start.js", "browser/page_worker.js"
 IMPORTS = {PAGE: "page", LATER: "later", START: "start", WORKER: "worker"}  # of scripts
+LATE = ("kernel.wasm", "plotly.js.gz")  # of one file: without them the page opens
 OFFLINE = "browser/page/offline.js"
 SCHEMA = "schema.json"
 # What the page opens with, as browser/page/folder.js reads it: fetched while the page is still
@@ -147,8 +148,9 @@ class Page:
             )
             files |= self._opening_with(run, at)
         style = files.pop(STYLE).decode()
-        texts = {name: as_text(content) for name, content in files.items()} | self._weights_as_text
-        return self._page(door(style, self._schema(typed)), opener(texts, IMPORTS))
+        texts = {name: as_text(content) for name, content in files.items()}
+        later = {name: texts.pop(name) for name in LATE} | self._weights_as_text
+        return self._page(door(style, self._schema(typed)), opener(texts, IMPORTS, later))
 
     def _opening_with(self, run: Run, head: Mapping[str, str]) -> dict[str, bytes]:
         """The contents of a page that opens with a run, by file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ OPENER = "browser/page/one_file.js"
 NOTES = "browser/page/unopened.html"  # why it does not open
 HOLE = re.compile(r"/\*(\w+)\*/")
 ALPHABET = bytes(code for code in range(33, 127) if chr(code) not in '<&"')  # no markup
+NOTHING: Mapping[str, str] = MappingProxyType({})
 PACKED_GROUPS = 1 << 16  # of 13 bytes, which are packed at a time
 
 
@@ -33,16 +35,23 @@ def door(style: str, schema: str) -> str:
     return f"<style>{style}</style>\n{data}"
 
 
-def opener(texts: Mapping[str, str], imports: Mapping[str, str]) -> str:
+def opener(
+    texts: Mapping[str, str], imports: Mapping[str, str], later: Mapping[str, str] = NOTHING
+) -> str:
     """The part "opens". texts: of `as_text`, by file; imports: the names by which scripts import
-    some of the files. They are templates: browsers read those in two thirds of a script's time."""
+    some of the files; later: texts without which the page opens, so that a browser reads them
+    after that. They are templates: browsers read those in two thirds of a script's time."""
+    notes = translate_html(read_module(NOTES), language())
+    script = f"<script>\n{bundle(OPENER)}</script>"
+    return "\n".join([notes + _held(texts, imports), script, _held(later)])
+
+
+def _held(texts: Mapping[str, str], imports: Mapping[str, str] = NOTHING) -> str:
     named = {file: f' data-import="{name}"' for file, name in imports.items()}
-    held = "\n".join(
+    return "\n".join(
         f'<template data-file="{file}"{named.get(file, "")}>{text}</template>'
         for file, text in texts.items()
     )
-    notes = translate_html(read_module(NOTES), language())
-    return f"{notes}{held}\n<script>\n{bundle(OPENER)}</script>"
 
 
 def as_text(content: bytes, *, is_float16: bool = False, level: int = 9) -> str:

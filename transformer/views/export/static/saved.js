@@ -30,7 +30,7 @@ import { contentOf, filled } from "./pack.js";
 /** @import { SavedBatch, SavedNumbers, SavedStep, SavedText, StepCandidate } from "../types" */
 
 const { site } =
-  /** @type {typeof globalThis & { site: { source: (name: string) => Blob, text: string } }} */ (
+  /** @type {typeof globalThis & { site: { source: (name: string) => Promise<Blob>, text: string } }} */ (
     globalThis
   );
 
@@ -105,7 +105,7 @@ answerFrom(
   ),
 );
 takePlotlyFrom(async () => {
-  const script = await wholeOf(site.source("plotly.js"));
+  const script = await wholeOf(await site.source("plotly.js"));
   return URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
 });
 
@@ -263,7 +263,7 @@ const start = async () => {
   const { layout } = JSON.parse(site.text, (_, value) =>
     typeof value === "string" ? said(value) : value,
   );
-  Object.assign(numbers, contentOf(await wholeOf(site.source("run.pack")), said));
+  Object.assign(numbers, contentOf(await wholeOf(await site.source("run.pack")), said));
   setBatch(numbers.batch);
   showRow(0);
   bindField("row", () => row.value, showRow);
