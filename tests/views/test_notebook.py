@@ -164,6 +164,13 @@ def test_a_page_with_its_network_is_saved_while_a_loop_runs(tokenizer, tmp_path)
     assert all(f'data-file="{name}"' in page for name in ("site.json.gz", "words/zh.json.gz"))
 
 
+def test_a_batch_with_its_network_says_how_one_text_of_it_is_saved(tokenizer, tmp_path):
+    model, path = tiny("tiny", "decoder", tokenizer), tmp_path / "batch.html"
+    with pytest.raises(ValueError, match=r"batch of 2: .* batch\[0\]\.to_html\(path, model\)"):
+        model.trace(["the fox", "the"]).to_html(path, model)
+    assert not path.exists()
+
+
 def test_the_heatmap_of_a_long_text_stays_small_and_right():
     """A cell of a notebook froze on one of 105 MB."""
     weights = np.tril(np.random.default_rng(0).random((1001, 1001), np.float32))

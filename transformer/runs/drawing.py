@@ -121,13 +121,19 @@ class Drawable:
 
         return head_csv(self, site, head, stage=stage, row=row)
 
-    def to_html(self: Any, path: str | Path) -> None:
+    def to_html(self: Any, path: str | Path, model: Model | None = None) -> None:
         """Save the page with the numbers of all texts, which works offline.
 
-        Raises OSError if it cannot be written.
+        model: of one text alone, as a run has it. Raises ValueError for a batch with its model,
+        OSError if the page cannot be written.
         """
         from transformer.views.export.html import write
 
+        if model is not None:
+            raise ValueError(
+                f"a page with its network opens with one text; got a batch of {len(self)}: "
+                "save one of them, batch[0].to_html(path, model)"
+            )
         write(self, Path(path))
 
     def embed(self: Any, height: int = 600, theme: Literal["light", "dark"] | None = None) -> str:
