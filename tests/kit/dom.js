@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { URL } from "node:url";
 
 const WIDTH = 800;
-export const room = { width: WIDTH }; // of what is drawn from now on
+export const room = { width: WIDTH }; // of the elements that are made from now on
 const BOX = { top: 0, left: 0, right: WIDTH, bottom: 20, width: WIDTH, height: 20, x: 0, y: 0 };
 const kebab = (/** @type {string} */ name) =>
   name.replace(/[A-Z]/g, (sign) => `-${sign.toLowerCase()}`);
@@ -151,9 +151,7 @@ const fitsAll = (element, parts) => {
 
 class Element extends Node {
   nodeType = 1;
-  get clientWidth() {
-    return room.width;
-  }
+  clientWidth = room.width;
   clientHeight = 20;
   offsetWidth = WIDTH;
   scrollLeft = 0;

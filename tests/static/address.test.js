@@ -315,8 +315,8 @@ test("an older link has its state after the question mark; the first model's exa
   await settled(body, () => !isOpening());
   assert.deepEqual([page.run.text, page.run.request.seed], ["old", 7]);
   fields.scale = "log";
-  await settled(body, () => location.search === "?__theme=dark");
-  assert.deepEqual([stateIn(location.hash).text, stateIn(location.hash).scale], ["old", "log"]);
+  await settled(body, () => stateIn(location.hash).scale === "log");
+  assert.deepEqual([stateIn(location.hash).text, location.search], ["old", "?__theme=dark"]);
   apply({});
   await opened();
   assert.deepEqual([snapshot(), location.hash, location.search], [{}, "", "?__theme=dark"]);
