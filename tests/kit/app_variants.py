@@ -72,13 +72,13 @@ def few_files() -> None:
 
 
 def little_memory() -> None:
-    """Once its models are loaded and its pages compressed, it may allocate ROOM bytes more."""
+    """Once its models are loaded and its page compressed, it may allocate ROOM bytes more."""
     from transformer.server.page.modules import MODULES
 
     compress = MODULES.warm
 
-    def then_limited(pages: Any) -> Any:
-        thread = compress(pages)
+    def then_limited(page: Any) -> Any:
+        thread = compress(page)
         thread.join()
         used = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmData"))
         most = int(used.split()[1]) * 1024 + ROOM

@@ -16,6 +16,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from transformer.inference.engines.compiled import engine_words
 from transformer.inference.model import Model
+from transformer.messages import ENGLISH
 from transformer.server.classroom.class_routes import (
     class_routes,
     phone_routes,
@@ -88,7 +89,7 @@ def launch(
     print(f"models {', '.join(service.models)} on {models[0].device}", flush=True)
     hosts = hosts_for(bound.getsockname()[0], trusted_hosts, root_path())
     served = asyncio.run(application(service, bound, mcp=mcp, policy=policy, hosts=hosts))
-    MODULES.warm(served.pages.asset)
+    MODULES.warm(served.pages.asset(ENGLISH))
     process.freeze_gc()
     print(f"the page is at {url_of(bound)}", flush=True)
     with suppress(KeyboardInterrupt):  # uvicorn has ended by it

@@ -15,7 +15,7 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -188,17 +188,14 @@ class Modules:
             raise KeyError(name)
         return f"{PREFIX}{self.version}/{name}"
 
-    def warm(self, page: Callable[[str], Asset]) -> threading.Thread:
-        """Make and compress each language's files in a thread, English first. What fails, as where
-        no file can be opened, is made when it is first requested. page: of a language."""
+    def warm(self, page: Asset) -> threading.Thread:
+        """Make and compress the English files and `page` in a thread. What fails, as where no file
+        can be opened, and the files of other languages are made when they are first requested."""
 
         def pack() -> None:
             with suppress(OSError):
-                self.asset(STYLE).encoded("br")
-                for language in languages():
-                    for name in (PAGE, LATER):
-                        self.asset(in_language(name, language)).encoded("br")
-                    page(language).encoded("br")
+                for asset in (*map(self.asset, (STYLE, PAGE, LATER)), page):
+                    asset.encoded("br")
 
         thread = threading.Thread(target=pack, daemon=True)
         thread.start()
