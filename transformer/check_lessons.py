@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from transformer.checkpoint import bundled_names
 from transformer.command_line import Parser
 from transformer.inference.model import load
-from transformer.learning.training import Plan, bundled_recording, train
+from transformer.learning.training import Plan, Record, bundled_recording, train
 from transformer.lessons import FOLDER, read_folder
 from transformer.lessons.checks import Check, PupilAnswer
 from transformer.lessons.lesson import Lesson, Step
@@ -89,7 +90,7 @@ def _solved(service: Service, step: Step, context: GradingContext) -> GradingCon
     if "learn" in solution:
         record = bundled_recording(solution["learn"])
     elif "train" in solution:
-        *_, record = train(Plan(**solution["train"]))
+        record = _trained(Plan(**solution["train"]))
     else:
         return shown_by(service, {**step.state, **solution})
     own = service.own.add(CHECKER, record.plan.task, record.model())
@@ -101,6 +102,13 @@ def _solved(service: Service, step: Step, context: GradingContext) -> GradingCon
             interventions=solution["interventions"],
         )  # fmt: skip
     return GradingContext(run=run, models=service.queries)
+
+
+@cache
+def _trained(plan: Plan) -> Record:
+    """The whole training run, once for all lessons that have it."""
+    *_, record = train(plan)
+    return record
 
 
 _NUMBER = re.compile(r"(?<![\d·.,])\d+(?:,\d{3})*(?:\.\d+)?(?![\d·])(?: ?%)?")
