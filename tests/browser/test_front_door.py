@@ -5,6 +5,7 @@ import re
 
 import pytest
 import torch
+from kit import serving
 from kit.browser import WAIT_MS, complaints
 from kit.visitors import MODELS, Counted, continued, model, opening
 from playwright.sync_api import expect
@@ -27,6 +28,12 @@ LARGE = """([width, least]) => {
 
 SMALLEST = """Math.min(...[...document.querySelectorAll(".surprisal-box .js-plotly-plot text")]
     .map(one => parseFloat(getComputedStyle(one).fontSize)))"""
+
+
+@pytest.fixture(scope="module")
+def address() -> str:
+    """As visitors open it: the network is in their browser."""
+    return serving.bundled().url
 
 
 def shade(weights: torch.Tensor) -> list[float]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import serving
 from kit.browser import Visit, held_back
 from playwright.sync_api import Locator, expect
 
@@ -17,12 +16,6 @@ WHOLE_LINES = """() => [...document.querySelectorAll(".neurons .writes")].every(
 TOUR = Path(__file__).resolve().parents[2] / "transformer/server/tour.toml"
 BECAUSE = "I love 🐶 and 🍕 because"
 DECIDES = re.compile("One head of 48 decides")
-
-
-@pytest.fixture(scope="module")
-def address() -> str:
-    """Of a page whose answers are the server's, which are held back here."""
-    return f"{serving.bundled().url}?engine=server"
 
 
 def card(visit: Visit) -> Locator:
@@ -127,19 +120,23 @@ def test_a_translators_word_is_read_where_it_is_written(door):
 
 @pytest.mark.parametrize(
     ("width", "height", "state"),
-    [(1440, 900, ""), (1280, 720, "projector=1"), (1024, 768, ""), (390, 844, "")],
+    [(1440, 900, ""), (1280, 720, "&projector=1"), (1024, 768, ""), (390, 844, "")],
 )
-def test_the_tours_lost_name_is_in_sight_before_and_after(opening, address, width, height, state):
-    with opening() as open_page:
-        visit = open_page(f"{address}#{state}", width=width, height=height, tab="Journey")
-        visit.page.get_by_role("button", name="Start here").click()
-        for _ in range(2):
-            visit.page.locator(".card-next").click()
-        visit.page.wait_for_function("() => viz.run.interventions.length")
-        for part, text in (("before", "Loki!"), ("after", "Little bird!")):
-            line = visit.page.locator(f"[data-text={part}]")
-            expect(line).to_contain_text(text)
-            expect(line).to_be_in_viewport(ratio=1)
+def test_the_tours_lost_name_is_in_sight_before_and_after(door, width, height, state):
+    page = door.page
+    page.set_viewport_size({"width": width, "height": height})
+    opened(door, f"model=stories&tab=journey{state}")
+    page.evaluate("scrollTo(0, 0)")
+    page.get_by_role("button", name="Start here").click()
+    for _ in range(2):
+        page.locator(".card-next").click()
+    page.wait_for_function("() => viz.run.interventions.length")
+    for part, text in (("before", "Loki!"), ("after", "Little bird!")):
+        line = page.locator(f"[data-text={part}]")
+        expect(line).to_contain_text(text)
+        expect(line).to_be_in_viewport(ratio=1)
+    page.keyboard.press("Escape")
+    page.set_viewport_size({"width": 1440, "height": 900})
 
 
 def test_a_passage_becomes_the_text_of_the_page_with_the_same_head(door):

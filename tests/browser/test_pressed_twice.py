@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from kit import serving
 from kit.browser import WAIT_MS, Visit
 from playwright.sync_api import Locator, expect
+
+from transformer.views.declaration import tab_name
 
 ROOM_PX = 6  # within every control
 STATE = "() => JSON.stringify(viz.interventions())"
@@ -83,12 +84,6 @@ def mouse(visit: Visit) -> Press:
         visit.page.mouse.up()
 
     return press
-
-
-@pytest.fixture(scope="module")
-def address() -> str:
-    """The network answers from the server: in the browser it takes twice the processor time."""
-    return f"{serving.bundled().url}?engine=server"
 
 
 @pytest.fixture(scope="module")
@@ -172,8 +167,7 @@ def test_the_temperature_stays_under_the_pointer(door):
 
 @pytest.mark.parametrize("tab", TABS)
 def test_a_fold_is_closed_where_it_was_opened(door, tab):
-    door.go("model=stories&tab=journey")
-    door.tab(tab)
+    door.go(f"model=stories&tab={tab_name(tab)}")
     settled(door)
     folds = door.page.locator("#right .section:visible")
     for place in range(folds.count()):
@@ -188,8 +182,7 @@ def test_a_fold_is_closed_where_it_was_opened(door, tab):
     ("tab", "button"), [("Masks", ".future .switch-off"), ("Positions", ".order .switch-off")]
 )
 def test_an_experiment_of_a_tab_is_undone_at_one_place(door, tab, button):
-    door.go("model=stories&tab=journey")
-    door.tab(tab)
+    door.go(f"model=stories&tab={tab_name(tab)}")
     settled(door)
     control = door.page.locator(button)
     twice(door, control, mouse(door), lambda: door.page.evaluate(STATE))
@@ -201,8 +194,7 @@ def test_an_experiment_of_a_tab_is_undone_at_one_place(door, tab, button):
 
 
 def test_a_card_of_what_if_is_pressed_anywhere_on_it(door):
-    door.go("model=stories&tab=journey")
-    door.tab("What if?")
+    door.go("model=stories&tab=what-if")
     cards = door.page.locator(".what-card:has(.what-switch)")
     expect(door.page.locator(".breaks .waiting")).to_have_count(0)
     for place in range(0, cards.count(), 3):

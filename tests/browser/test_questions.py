@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from kit import serving
 from kit.browser import Visit
 from kit.visitors import MOST, Counted, continued, model, opening
 from playwright.sync_api import Locator, Page, expect
@@ -18,6 +19,12 @@ from transformer.server.kept.page_models import example_of
 
 LAST = 31  # the L at which the opening's text ends
 IT = "Lily loved the dog because it"  # one of the texts that the page suggests
+
+
+@pytest.fixture(scope="module")
+def address() -> str:
+    """As visitors open it: the network is in their browser."""
+    return serving.bundled().url
 
 
 @pytest.fixture
@@ -243,12 +250,11 @@ def test_what_temperature_and_filters_make_of_the_probabilities(asker):
     ("it", (".head-card", "layer 2, head 7")),
 ])  # fmt: skip
 def test_a_short_link_has_a_title_a_picture_and_opens_its_state(visit, address, name, shows):
-    page = visit(address, tab="Journey").page
+    page = visit(f"{address}{name}", tab="Journey").page
     told = page.request.get(f"{address}{name}").text()
     assert 'property="og:title" content="' in told
     picture = told.partition('og:image" content="')[2].partition('"')[0]
     png = page.request.get(picture).body()
     assert struct.unpack(">II", png[16:24]) == (1200, 630)
-    page.goto(f"{address}{name}")
     selector, words = shows
     expect(page.locator(selector)).to_contain_text(re.compile(words, re.IGNORECASE))

@@ -14,7 +14,7 @@ def test_the_code_opens_the_current_page_when_scanned(elsewhere, server):
     context.set_default_timeout(WAIT_MS)
     context.add_init_script(path=PAGE_MODULES)
     page = context.new_page()
-    page.goto(server.url.replace("127.0.0.1", PUBLIC) + "#head=2&projector=1")
+    page.goto(server.url.replace("127.0.0.1", PUBLIC) + "#tab=attention&head=2&projector=1")
     shown = Visit(page)
     shown.wait_for_link()
     shown.menu()

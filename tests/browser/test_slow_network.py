@@ -13,7 +13,7 @@ SOON_MS = 500  # what a wrong press would need to be seen
 @pytest.fixture
 def bundled(visit, address: str) -> Visit:
     """A page with the bundled models, of which the server answers all: it is what is watched."""
-    return visit(f"{address}?engine=server", tab="Journey")
+    return visit(address, tab="Journey")
 
 
 def model_late(page: Page) -> Callable[[], None]:

@@ -150,16 +150,12 @@ def complaints(page: Page, *parts: str, rules: Sequence[str] = ()) -> list[str]:
 class Visit:
     """One visitor's page."""
 
-    def __init__(self, page: Page, tab: str = "Attention") -> None:
-        """tab: where it goes from the one that is open first."""
+    def __init__(self, page: Page) -> None:
         self.page = page
         self.large = page.locator(".attention")
         self.tokens = page.locator("#tokens .text-tokens button.token")
         self.sources = page.locator("#tokens .source-tokens button.token")
         page.wait_for_function(OPEN)
-        if tab != "Journey" and page.locator(".journey").is_visible():
-            self.tab(tab)
-            self.wait_drawn(".attention")
 
     def section(self, name: str) -> Locator:
         """Open a section of the open tab, unless it is open."""

@@ -10,6 +10,8 @@ from kit import serving
 from kit.browser import WAIT_MS, Open, Visit
 from playwright.sync_api import Browser, BrowserContext, Page
 
+from transformer.views.declaration import tab_name
+
 PUBLIC = "class.example"  # the name at which a proxy would offer the page
 STORED = "[localStorage.length, document.cookie]"
 Profile = Callable[..., BrowserContext]
@@ -108,7 +110,7 @@ def opening_pages(
         script: str = "",
     ) -> Visit:
         """language: of the browser. own: settings of a new profile, in which `script` runs first.
-        tab: see Visit."""
+        tab: the one to open, unless the address names one."""
         if own is None:
             taken.append(windows())
             page = taken[-1].take()
@@ -124,8 +126,14 @@ def opening_pages(
         page.emulate_media(color_scheme=color_scheme, reduced_motion="no-preference")
         if late_ms:
             page.add_init_script(f"({LATE})({late_ms})")
+        is_led = tab != "Journey" and "tab=" not in address
+        if is_led:
+            address += f"{'&' if '#' in address else '#'}tab={tab_name(tab)}"
         page.goto(address)
-        return Visit(page, tab)
+        visit = Visit(page)
+        if is_led:
+            visit.wait_drawn(f".{tab_name(tab)}")
+        return visit
 
     try:
         yield open_page
