@@ -409,10 +409,11 @@ def _environment(folder: Path) -> dict[str, str]:
 
 class Results:
     """Outcomes, a line of JSON each. A mutant is run again if its file has changed, or if no test
-    noticed it and any test has changed."""
+    noticed it and any test has changed or the browser's (in_browser) were not asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_browser: bool) -> None:
         self._path, self._state = BUILD / "results.jsonl", _state_of_code()
+        self._in_browser = in_browser
         self._path.touch()
         lines = self._path.read_text(encoding="utf-8").splitlines()
         self._found = {_key(one): one for one in map(json.loads, lines)}
@@ -421,11 +422,14 @@ class Results:
         found = self._found.get(_key(asdict(mutant)))
         if found is None or found["code"] != _hash_of(ROOT / mutant.file):
             return None
-        return found if is_noticed(found) or found["state"] == self._state else None
+        is_whole = found.get("in_browser", False) or not self._in_browser
+        is_known = is_noticed(found) or (found["state"] == self._state and is_whole)
+        return found if is_known else None
 
     def add(self, mutant: Mutant, outcome: str) -> None:
         code = _hash_of(ROOT / mutant.file)
         found = asdict(mutant) | {"outcome": outcome, "code": code, "state": self._state}
+        found["in_browser"] = self._in_browser
         self._found[_key(found)] = found
         with self._path.open("a", encoding="utf-8") as file:
             print(json.dumps(found), file=file)
@@ -600,7 +604,8 @@ def main() -> None:
     every = [mutant for path in files for mutant in mutants_of(path, given.seed)]
     n_wanted = len(every) if given.all else min(given.sample, len(every))
     wanted = random.Random(given.seed).sample(every, n_wanted)
-    trees, results = [Tree(number) for number in range(given.jobs)], Results()
+    trees = [Tree(number) for number in range(given.jobs)]
+    results = Results(given.browser)
     left = [mutant for mutant in wanted if results.of(mutant) is None]
     print(f"{len(wanted)} of {len(every)} mutants, {len(left)} left", flush=True)
     outcome_in = (script_outcomes if given.scripts else outcomes)(trees, given)
