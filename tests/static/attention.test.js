@@ -99,7 +99,7 @@ test("the large picture asks for what it shows, is named after it, and tells wha
   const run = show(TRANSLATOR);
   const element = await drawnView(attention, PREPARED);
   const draw = chance(11);
-  for (let round = 0; round < 40; round += 1) {
+  for (let round = 0; round < 25; round += 1) {
     const kind = draw.one(KINDS);
     const at = {
       stack: kind.stack,
@@ -495,7 +495,7 @@ test("a row is worked out key by key, and compared with what the network recorde
   const draw = chance(31);
   show();
   const element = await drawnView(math, { attention_math: null });
-  for (let round = 0; round < 12; round += 1) {
+  for (let round = 0; round < 8; round += 1) {
     const count = draw.one([1, 3, 6, 40]);
     const size = draw.whole(1, 4);
     const vector = (/** @type {number} */ length) =>

@@ -178,7 +178,7 @@ test("a press chooses a token, a second one lets it go; keys walk through the te
   setHead({ stack: "decoder", kind: "self", layer: 0, head: 0 });
   const { element, tokens } = await drawnText();
   let at = -1;
-  for (let round = 0; round < 60; round += 1) {
+  for (let round = 0; round < 40; round += 1) {
     const here = draw.whole(0, 5);
     const says = JSON.stringify([round, at, here]);
     if (draw.is()) {
@@ -221,6 +221,80 @@ test("a press chooses a token, a second one lets it go; keys walk through the te
   assert.equal(page.query, null);
   page.writing = null;
   await settled(element);
+});
+
+test("a text is played from the last token that was given to the one before its end", async () => {
+  nothing();
+  const draw = chance(45);
+  /** @type {(() => void)[]} */
+  const clocks = [];
+  const { setInterval: every, clearInterval: clear } = globalThis;
+  globalThis.setInterval = /** @type {any} */ (
+    (/** @type {() => void} */ step) => clocks.push(step) - 1
+  );
+  globalThis.clearInterval = /** @type {any} */ (
+    (/** @type {number} */ at) => void (clocks[at] = () => {})
+  );
+  const tick = async () => {
+    clocks.at(-1)?.();
+    await settled(element);
+  };
+  show(); // of six tokens, of which three were given
+  const { element, tokens } = await drawnText();
+  const [back, play, on] = ["play-back", "play", "play-on"].map((name) =>
+    element.querySelector(`.${name}`),
+  );
+  const unwritten = () =>
+    tokens().filter((/** @type {any} */ each) => each.classList.contains("unwritten")).length;
+  let at = -1;
+  for (let round = 0; round < 20; round += 1) {
+    if (draw.is(0.2)) {
+      at = draw.whole(0, 5);
+      setQuery({ stack: "decoder", index: at });
+    } else {
+      const by = draw.one([-1, 1]);
+      hears(by < 0 ? back : on, "click");
+      at = at >= 2 && at <= 4 ? Math.min(4, Math.max(2, at + by)) : 2;
+      await settled(element);
+      assert.equal(unwritten(), 5 - at);
+    }
+    assert.equal(page.query.index, at, `${round}`);
+  }
+  for (const [from, begins] of [
+    [1, 2],
+    [3, 3],
+    [4, 2],
+    [5, 2],
+  ]) {
+    setQuery({ stack: "decoder", index: from });
+    await settled(element);
+    hears(play, "click");
+    await settled(element);
+    assert.deepEqual(
+      [page.query.index, play.textContent, unwritten()],
+      [begins, "Pause", 5 - begins],
+    );
+    for (let next = begins + 1; next <= 4; next += 1) {
+      await tick();
+      assert.deepEqual([page.query.index, unwritten(), page.playing], [next, 5 - next, true]);
+    }
+    await tick();
+    assert.deepEqual(
+      [page.query.index, unwritten(), page.playing, play.textContent],
+      [4, 0, false, "Play"],
+    );
+  }
+  hears(play, "click");
+  await settled(element);
+  setQuery({ stack: "decoder", index: 0 }); // the visitor chooses: it ends
+  await settled(element);
+  assert.deepEqual([page.playing, unwritten()], [false, 0]);
+  hears(play, "click");
+  await settled(element);
+  hears(play, "click");
+  await settled(element);
+  assert.equal(page.playing, false);
+  Object.assign(globalThis, { setInterval: every, clearInterval: clear });
 });
 
 test("two tokens are asked about one after the other, until something else is shown", async () => {
@@ -418,7 +492,7 @@ test("arcs lead from a token to the most that it reads, none across another of a
   const draw = chance(44);
   prepare({ continuation: { labels: [] } });
   const numbersIn = (/** @type {string} */ path) => (path.match(/-?[\d.]+/g) ?? []).map(Number);
-  for (let round = 0; round < 20; round += 1) {
+  for (let round = 0; round < 12; round += 1) {
     const isCross = draw.is();
     const weights = Array.from({ length: isCross ? 5 : 6 }, () => draw.whole(0, 16) / 64);
     const index = draw.whole(0, 4);

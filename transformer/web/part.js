@@ -217,7 +217,8 @@ const newPart = (element) => {
 export const useEvent = (name, listener) => {
   const latest = useRef(listener);
   latest.current = listener;
-  useMemo(() => on(name, (detail) => latest.current(detail)), []);
+  const end = useMemo(() => on(name, (detail) => latest.current(detail)), []);
+  useLayoutEffect(() => end, []);
 };
 
 // Listen for events of the whole document, of no name for none; first: in the capture phase.

@@ -91,10 +91,11 @@ export const predicts = () => page.run !== null && (page.run.head ?? "tokens") =
 const listeners = { run: new Set(), query: new Set(), painted: new Set(), escape: new Set() };
 
 // Events: "run" and "query", for what must happen before anything is drawn; "painted", of a part for the first
-// time, with its element; and "escape".
-/** @type {<Name extends keyof PageEvents>(name: Name, listener: (detail: PageEvents[Name]) => void) => void} */
+// time, with its element; and "escape". Gives what ends it.
+/** @type {<Name extends keyof PageEvents>(name: Name, listener: (detail: PageEvents[Name]) => void) => () => void} */
 export const on = (name, listener) => {
   listeners[name].add(listener);
+  return () => void listeners[name].delete(listener);
 };
 /** @type {<Name extends keyof PageEvents>(name: Name, ...detail: PageEvents[Name] extends undefined ? [] : [PageEvents[Name]]) => void} */
 export const emit = (name, ...[detail]) => {
