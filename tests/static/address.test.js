@@ -19,6 +19,9 @@ const { apply, chooseModel, isOpening, linkText, reopen, snapshot } =
 const { typed } = await import("../../transformer/server/static/gradio.js");
 
 const { body } = globalThis.document;
+// A visitor who has scrolled down to the tabs is not led there.
+site.element("right");
+Object.assign(globalThis, { scrollY: 1 });
 const opened = async () => {
   await settled(body, () => !isOpening());
   // What is no step of the history is written a little later.

@@ -27,6 +27,11 @@ URL.createObjectURL = (/** @type {any} */ blob) => {
 URL.revokeObjectURL = () => {};
 /** @type {Blob[]} */
 const blobs = [];
+// An address is given back a minute later: nothing waits for that.
+const { setTimeout: later } = globalThis;
+globalThis.setTimeout = /** @type {any} */ (
+  (/** @type {any} */ work, /** @type {number} */ ms) => (ms > 10_000 ? 0 : later(work, ms))
+);
 element.click = function click() {
   if (this.localName === "a")
     saved.push({ name: this.download, blob: blobs[Number(this.href.slice(5))] });

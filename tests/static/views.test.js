@@ -2,20 +2,31 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { chance } from "../kit/chance.js";
 import { fire, press, settled } from "../kit/dom.js";
 import { changesOf, requests, drawn, drawnView, prepare, show, texts, valuesOf } from "./drawn.js";
 import { fields } from "../../transformer/web/fields.js";
-import { html } from "../../transformer/web/preact.js";
+import { html, signal } from "../../transformer/web/preact.js";
 import { controls, page, setHead, setQuery, shell } from "../../transformer/web/store.js";
 import { Lines } from "../../transformer/views/attention/lines.js";
 import { useReaders } from "../../transformer/views/attention/numbers.js";
 import { LargeHead } from "../../transformer/views/journey/large_head.js";
 import { mount as architecture } from "../../transformer/views/model/architecture.js";
 import { mount as compare } from "../../transformer/views/runs/compare.js";
+import { Board } from "../../transformer/views/masks/mask_board.js";
 import { mount as editMask } from "../../transformer/views/masks/edit_mask.js";
 import { mount as positions } from "../../transformer/views/positions/positions.js";
 import { mount as prediction } from "../../transformer/views/prediction/prediction.js";
 
+const NO_CELLS = {
+  labels: { queries: [], keys: [] },
+  where: "",
+  words: () => "",
+  allowed: () => false,
+  edit: () => null,
+  lineEdit: () => null,
+};
+const state = signal(/** @type {any} */ (NO_CELLS));
 const FIGURE = { data: [], layout: { xaxis: {}, yaxis: {}, meta: {} } };
 const KINDS = ["self", "cross"].map((kind) => ({ stack: "decoder", kind, n_layers: 2 }));
 
@@ -56,6 +67,140 @@ test("a mask is edited by cells and lines before the text is run with it", async
   press(element.querySelector(".clear"));
   await settled(element);
   assert.match(says(), /6 of 9 cells are allowed/);
+});
+
+test("a mask's board shows each cell as it is allowed and edited, and a press changes the one under it", async () => {
+  const draw = chance(61);
+  /** @type {any} */
+  const canvases = Object.getPrototypeOf(globalThis.document.body);
+  const { getContext } = canvases;
+  /** @type {any} */
+  let pen;
+  canvases.getContext = function context() {
+    if (this.localName !== "canvas" || !this.classList.contains("board"))
+      return getContext.call(this);
+    pen = {
+      boxes: [],
+      signs: [],
+      setTransform: () => Object.assign(pen, { boxes: [], signs: [] }),
+    };
+    pen.fillRect = (
+      /** @type {number} */ x,
+      /** @type {number} */ y,
+      /** @type {number} */ width,
+      /** @type {number} */ height,
+    ) => pen.boxes.push({ x, y, width, height, colour: pen.fillStyle });
+    pen.fillText = (/** @type {string} */ sign, /** @type {number} */ x, /** @type {number} */ y) =>
+      pen.signs.push({ sign, x, y });
+    return pen;
+  };
+  /** @type {any[][]} */
+  const pressed = [];
+  const element = await drawn(
+    (part) =>
+      html`<${Board} part=${part} shown=${state.value} change=${(/** @type {any} */ { query, key }) => pressed.push([query, key])} />`,
+  );
+  for (const [queries, keys] of [
+    [3, 4],
+    [20, 30],
+    [150, 300],
+  ]) {
+    const names = (/** @type {number} */ count, /** @type {string} */ sign) =>
+      Array.from({ length: count }, (_, at) => `${sign}${at}`);
+    const cells = Array.from({ length: queries }, () =>
+      Array.from({ length: keys }, () => ({
+        is: draw.is(),
+        edit: draw.is(0.2) ? draw.one(["allow", "forbid"]) : null,
+      })),
+    );
+    state.value = {
+      ...{
+        labels: { queries: names(queries, "q"), keys: names(keys, "k") },
+        where: "decoder",
+        words: (/** @type {any} */ cell) => JSON.stringify(cell),
+      },
+      allowed: (/** @type {number} */ query, /** @type {number} */ key) => cells[query][key].is,
+      edit: (/** @type {number} */ query, /** @type {number} */ key) => cells[query][key].edit,
+      lineEdit: (/** @type {string} */ line) => (line === "1,*" ? "forbid" : null),
+    };
+    await settled(element);
+    const board = element.querySelector("canvas");
+    const side = parseFloat(board.style.width) / keys;
+    assert.equal(parseFloat(board.style.height), side * queries);
+    assert.ok(
+      Number.isInteger(side) &&
+        side >= 4 &&
+        side <= 24 &&
+        side * Math.max(queries, keys) <= Math.max(2200, 4 * keys),
+      `${side}`,
+    );
+    const of = new Map(
+      pen.boxes
+        .filter((/** @type {any} */ box) => box.width > side / 2 && box.height > 1)
+        .map((/** @type {any} */ box) => [`${box.y / side},${box.x / side}`, box.colour]),
+    );
+    const colours = new Map();
+    for (const [query, row] of cells.entries())
+      for (const [key, { is, edit }] of row.entries()) {
+        const colour = of.get(`${query},${key}`);
+        assert.equal(colour !== undefined, is || edit !== null, `${query},${key}`);
+        if (colour === undefined) continue;
+        const kind = edit ?? "as it is";
+        assert.equal(colour, colours.get(kind) ?? colour);
+        colours.set(kind, colour);
+      }
+    assert.ok(new Set(colours.values()).size > 1);
+    const edits = cells.flat().filter(({ edit }) => edit);
+    if (side >= 8) {
+      assert.equal(pen.signs.length, edits.length);
+      for (const { sign, x, y } of pen.signs) {
+        const { edit } = cells[Math.floor(y / side)][Math.floor(x / side)];
+        assert.deepEqual(
+          [sign, x % side, y % side],
+          [edit === "allow" ? "+" : "×", side / 2, side / 2],
+        );
+      }
+    } else {
+      const lines = pen.boxes.filter((/** @type {any} */ { height }) => height === 1);
+      assert.equal(lines.length, edits.filter(({ edit }) => edit === "forbid").length);
+      for (const { x, y } of lines)
+        assert.equal(cells[Math.floor(y / side)][Math.floor(x / side)].edit, "forbid");
+    }
+    const labels = element.querySelectorAll(".of-queries bdi");
+    const tops = labels.map((/** @type {any} */ each) => parseFloat(each.style.top));
+    for (const [at, label] of labels.entries()) {
+      const [, sign, number] = /(×?) q(\d+)/.exec(label.textContent) ?? [];
+      assert.equal(tops[at], (Number(number) + 0.5) * side);
+      assert.deepEqual(
+        [sign, label.getAttribute("class")],
+        number === "1" ? ["×", "is-edited"] : ["", ""],
+      );
+      if (at) assert.ok(tops[at] - tops[at - 1] >= 16 || side >= 16, "labels have room");
+    }
+    const frame = element.querySelector(".board-frame");
+    for (let round = 0; round < 12; round += 1) {
+      const [query, key] = [draw.whole(-1, queries), draw.whole(-1, keys)];
+      pressed.splice(0);
+      fire(frame, "click", { clientX: (key + 0.5) * side, clientY: (query + 0.5) * side });
+      const isOn = query < queries && key < keys && (query >= 0 || key >= 0);
+      assert.deepEqual(
+        pressed,
+        isOn ? [[query, key]] : [],
+        `${query},${key} of ${queries},${keys}`,
+      );
+      fire(frame, "pointermove", { clientX: (key + 0.5) * side, clientY: (query + 0.5) * side });
+      await settled(element);
+      const cursor = element.querySelector(".board-cursor");
+      assert.equal(cursor.hasAttribute("hidden"), !isOn);
+      if (isOn && query >= 0 && key >= 0)
+        assert.deepEqual(
+          ["left", "top", "width", "height"].map((name) => parseFloat(cursor.style[name])),
+          [key * side, query * side, side, side],
+        );
+      if (isOn) assert.equal(texts(element, ".board-cell")[0], JSON.stringify({ query, key }));
+    }
+  }
+  canvases.getContext = getContext;
 });
 
 test("positions are summed as the answer has them, and asked for by stack", async () => {
