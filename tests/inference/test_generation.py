@@ -259,9 +259,10 @@ def test_what_reaches_p_exactly_is_enough_and_what_has_exactly_min_p_stays():
     assert kept(keep_top_p(torch.zeros(1, 4096), 0.5)) == [[True] * 2048 + [False] * 2048]
 
 
-def test_a_top_p_of_one_keeps_even_the_unlikeliest():
+def test_a_top_p_of_one_keeps_even_the_unlikeliest_and_the_least_one_token():
     logits = torch.cat([torch.zeros(1), torch.full((5_000,), -30.0)])[None]
     assert keep_top_p(logits, 1.0).equal(logits)
+    assert kept(keep_top_p(logits, 1e-50)) == [[True] + [False] * 5_000]  # 0 in float32
 
 
 @pytest.mark.parametrize("place", [0.0, 0.49999, 0.5, 1 - 2**-53])

@@ -219,13 +219,12 @@ def test_a_network_half_way_is_right_where_its_own_answer_is(task):
     half_way = min(record.measurements, key=lambda each: abs(each.accuracy - 0.5)).step
     step = min(record.networks, key=lambda each: abs(each - half_way))
     model = record.model(step)
-    said = [
+    is_right = [
         answer_of(model, exercise, question) == answer
         for question, answer in held_out(exercise)[:20]
     ]
-    assert True in said
-    assert False in said
-    assert [all(letters) for letters in right_letters(model.network, exercise)][:20] == said
+    assert set(is_right) == {True, False}
+    assert [all(letters) for letters in right_letters(model.network, exercise)][:20] == is_right
 
 
 def losses_of(*parts: tuple[float, int]) -> list[float]:

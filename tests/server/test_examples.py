@@ -158,8 +158,8 @@ def test_a_headline_counts_parameters_and_a_card_loses_its_metadata(tiny_model):
     learned = dataclasses.replace(tiny_model, metadata={"accuracy": 0.755})
     assert headline(learned) == f"{size} · 76% of unseen questions right"
     card = "---\nlicense: mit\n---\n\n# Tiny\n---\nmore\n"
-    for text, shown in ((card, "# Tiny\n---\nmore\n"), ("# Tiny", "# Tiny")):
-        assert model_card(dataclasses.replace(tiny_model, card=text)) == shown
+    for text, rest in ((card, "# Tiny\n---\nmore\n"), ("# Tiny", "# Tiny")):
+        assert model_card(dataclasses.replace(tiny_model, card=text)) == rest
     assert model_card(dataclasses.replace(tiny_model, card="")) == "tiny has no model card."
     rows = dict(re.findall(r"\| `(\w+)` \| (.*) \|", settings_table(tiny_model)))
     assert (rows["n_parameters"], rows["n_layers"], rows["target_max_len"]) == (

@@ -306,8 +306,8 @@ def test_held_out_questions_are_counted_with_and_without_a_head(service):
         heads = {"type": "ablate", "stack": "decoder", "layer": 0, "heads": [0, 1, 2, 3]}
         share = learning._training(service, "recorded-copy").record.measurements[-1].accuracy
         for interventions, is_less in (([], False), ([heads], True)):
-            asked = {"model": model, "interventions": interventions}
-            counts = learning.examined(service, asked)
+            question = {"model": model, "interventions": interventions}
+            counts = learning.examined(service, question)
             assert (counts["task"], counts["asked"]) == ("copy", 100)
             assert counts["intact"] == pytest.approx(100 * share, abs=2)
             assert (counts["altered"] < counts["intact"] - 20) == is_less

@@ -260,8 +260,8 @@ def test_any_error_is_one_short_line_with_a_code():
     assert long.startswith("start x")
     assert long.endswith("x end")
     assert len(long) == MAX_SENTENCE + 3
-    for length, shown in ((MAX_SENTENCE, MAX_SENTENCE), (MAX_SENTENCE + 1, MAX_SENTENCE + 3)):
-        assert len(public_error(ValueError("x" * length))["detail"]) == shown
+    for length, n_said in ((MAX_SENTENCE, MAX_SENTENCE), (MAX_SENTENCE + 1, MAX_SENTENCE + 3)):
+        assert len(public_error(ValueError("x" * length))["detail"]) == n_said
     assert public_error(RecursionError("maximum depth"))["code"] == "too_deep"
 
 

@@ -26,11 +26,11 @@ def test_who_waits_is_told_each_place_in_line_once_and_then_the_answer(monkeypat
         slots = Slots(1)
         running, first = (slots.join(Caller(name)) for name in ("a", "b"))
         lines = lines_of(slots, lambda: iter([{"status": "done"}]))
-        said = [await anext(lines)]
+        first_two = [await anext(lines)]
         asyncio.get_running_loop().call_later(0.1, running.leave)
-        said.append(await anext(lines))
+        first_two.append(await anext(lines))
         first.leave()
-        return [json.loads(line) for line in (*said, *[line async for line in lines])]
+        return [json.loads(line) for line in (*first_two, *[line async for line in lines])]
 
     assert aio.run(press()) == [{"before": 2}, {"before": 1}, {"status": "done"}]
 

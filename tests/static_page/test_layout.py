@@ -65,8 +65,8 @@ def test_events_are_a_module_in_which_each_has_those_that_follow_it():
         "const of = (event) => [event.js(), event.then.map(of), event.outputs];"
         "console.log(JSON.stringify(events.map(of)))"
     )
-    said = node(
+    process = node(
         ["-e", module + show], return_completed_process=True, capture_output=True, text=True
     )
     chain = [[2, [[3, [], []]], []], [4, [], [ids["number"]]]]
-    assert json.loads(said.stdout) == [[1, chain, [ids["textbox"]]], [5, [], []]]
+    assert json.loads(process.stdout) == [[1, chain, [ids["textbox"]]], [5, [], []]]

@@ -149,8 +149,8 @@ def _row(label: str, texts: Sequence[str], options: Sequence[str] = (), right: i
         else f"<li>{_inline(option)}</li>"
         for n, option in enumerate(options, 1)
     )
-    said = _paragraphs(texts) + (f"<ul>{items}</ul>" if items else "")
-    return f"<dt>{html.escape(label)}</dt><dd>{said}</dd>" if said else ""
+    body = _paragraphs(texts) + (f"<ul>{items}</ul>" if items else "")
+    return f"<dt>{html.escape(label)}</dt><dd>{body}</dd>" if body else ""
 
 
 def _paragraphs(texts: Sequence[str]) -> str:
