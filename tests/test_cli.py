@@ -12,6 +12,7 @@ from kit.models import save_model
 import transformer
 from transformer import Model, Request
 from transformer.__main__ import main, parser
+from transformer.plain_text import PLAIN_ENGLISH
 from transformer.views.export import html
 
 
@@ -93,6 +94,20 @@ def test_a_run_is_saved_in_every_form_as_printed_or_the_disk_is_full(folder, tmp
     assert transformer.read_npz(paths["npz"]).steps == run.steps
     assert paths["html"].read_text(encoding="utf-8") == html.page(run)
     assert all(f"wrote {path}" in printed.err for path in paths.values())
+
+
+@pytest.mark.parametrize("first", [[], ["--forced-tokens", "70"]])
+def test_sentences_are_translated_alone_unless_tokens_are_forced(
+    tiny_encoder_decoder, tmp_path, first
+):
+    plain = dataclasses.replace(tiny_encoder_decoder, metadata={"source_text": PLAIN_ENGLISH})
+    plain.save(tmp_path / "translator", dtype="float32")
+    text, options = "It is a fox. It is a bird.", ["--max-new-tokens", "2", *first]
+    arguments = [text, "--model", str(tmp_path / "translator"), *options]
+    assert main([*arguments, "--json", str(tmp_path / "run.json")]) == 0
+    saved = sorted(tmp_path.glob("run*.json"))
+    texts = [transformer.from_json(path.read_text("utf-8")).request.text for path in saved]
+    assert texts == ([text] if first else ["It is a fox.", "It is a bird."])
 
 
 def test_what_is_altered_and_taken_first_can_be_given(folder, capsys):

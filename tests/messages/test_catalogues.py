@@ -14,7 +14,7 @@ from transformer import Ablate
 from transformer.lessons import FOLDER as LESSONS
 from transformer.lessons import read_folder
 from transformer.messages import FOLDER, catalogue, language_names, languages, speaking
-from transformer.messages.sources import problems, sentences, sources
+from transformer.messages.sources import problems, sentences, sources, updated
 from transformer.messages.templates import glossary, late_terms
 from transformer.server.kept.page_models import model_card
 from transformer.views.export.recorded import summary
@@ -33,6 +33,7 @@ def test_the_page_exists_in_five_languages():
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_catalogue_has_every_sentence_and_fits_it(path):
     assert list(problems(path)) == [], "run: python -m transformer.messages update, and translate"
+    assert updated(path) == path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("language", languages()[1:])

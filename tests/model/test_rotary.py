@@ -117,6 +117,7 @@ def test_a_rotary_score_depends_on_distance_alone(run):
     drawn = rotary_distance(run, "decoder.0.self", 1, 6, 4)
     assert drawn.layout.meta["moved"] < 1e-4
     line, here = drawn.data
+    assert list(here.x) == [2]
     assert line.y[2] == pytest.approx(here.y[0], abs=1e-4)
     assert max(line.y) - min(line.y) > 1e-3
 

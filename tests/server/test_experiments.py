@@ -1,6 +1,7 @@
 """Questions that need the network, as the page asks them: right answers, or one sentence."""
 
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from transformer.interventions.descriptions import Ablate
 from transformer.server.http.slots import Caller
 from transformer.server.kept import experiments as module
 from transformer.server.kept.service import Service
+from transformer.views.whatif.breaks import answer_intact_text
 
 SETTINGS = {"max_new_tokens": 8, "temperature": 0.9, "top_k": 20, "seed": 5}
 SILENCE = Ablate("decoder", 0, [0, 1])
@@ -87,6 +89,16 @@ def test_an_experiment_too_large_for_its_time_is_refused_at_once(service, name, 
     assert sentence.startswith(f"this would read {variants * 4:,} tokens, about ")
     with pytest.raises(TypeError, match="NoneType"):
         question(service, name, fresh, 3)
+
+
+@pytest.mark.parametrize(("cut", "more", "same"), [(-1, [], -1), (0, [5], 0), (3, [5], 3)])
+def test_texts_part_where_their_tokens_do_or_the_shorter_ends(service, altered, cut, more, same):
+    run = service.store.run(altered)
+    ids = [*run.ids[: cut or None], *more]
+    models: Any = SimpleNamespace(ask=lambda *_, **__: ids, model=service.model)
+    answer = answer_intact_text(models, run)
+    assert answer["same"] == (same if same > 0 else len(run.ids) + same)
+    assert len(answer["labels"]) == len(ids)
 
 
 def test_experiments_run_one_at_a_time_with_bounded_waiting(service, altered, monkeypatch):

@@ -5,10 +5,14 @@ import json
 from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
 
+import httpx
+from fastapi import FastAPI
 from kit import aio
 from kit.client import visiting
 
 from transformer import Model
+from transformer.server import status_routes
+from transformer.server.http.limits import AT_ONCE, MAX_WAITING
 from transformer.server.http.slots import Caller, Slots
 from transformer.server.kept.service import Service
 from transformer.server.page import presses
@@ -76,6 +80,33 @@ def test_a_silent_press_sends_an_empty_line_and_an_error_is_its_last(monkeypatch
     assert (silence, json.loads(last)["detail"]) == ("\n", "the place must be 1; got 2")
     _, last = aio.run(press(AttributeError("my words")))
     assert "my words" not in last + capfd.readouterr().err
+
+
+def test_a_visitor_leaves_and_a_full_server_is_not_ready(tiny_model: Model):
+    service = Service([tiny_model], trainings=0)
+    app = FastAPI()
+    app.include_router(status_routes(service, dict))
+    transport = httpx.ASGITransport(app)
+
+    async def visit() -> list[httpx.Response]:
+        with visiting("me"):
+            async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
+                answers = [await client.post("leave"), await client.get("ready")]
+                service.shares["model"].join(Caller("one more"))
+                return [*answers, await client.get("ready"), await client.get("health")]
+
+    slots = service.shares["model"]
+    for place in range(AT_ONCE + MAX_WAITING - 1):
+        slots.join(Caller(f"{place}"))
+    with service.requests.open("me") as mine, service.requests.open("you") as other:
+        left, ready, full, health = aio.run(visit())
+        assert (left.status_code, mine.is_over(), other.is_over()) == (204, True, False)
+    assert (ready.status_code, ready.json()["status"]) == (200, "ok")
+    assert (full.status_code, full.json()["status"]) == (503, "full")
+    facts = health.json()
+    assert (facts["status"], facts["running"], facts["models"]) == ("ok", 2, ["tiny"])
+    assert facts["resources"]["model"] == {"running": AT_ONCE, "waiting": MAX_WAITING}
+    assert facts["weight_bytes"] == {"tiny": tiny_model.weight_bytes}
 
 
 def test_the_objects_of_the_buttons_are_checked(tiny_model: Model):

@@ -185,6 +185,20 @@ def test_a_missing_training_package_is_named_with_its_pip_command(
     assert not (tmp_path / "o").exists()
 
 
+@pytest.mark.parametrize(("n_processes", "is_cpu"), [(1, False), (2, True)])
+def test_several_processes_without_a_gpu_train_together_on_the_cpu(
+    tmp_path, monkeypatch, n_processes, is_cpu
+):
+    def asked(**settings):
+        raise RuntimeError(settings)
+
+    monkeypatch.setattr(loop, "n_processes", lambda: n_processes)
+    monkeypatch.setattr(loop, "Accelerator", asked)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(RuntimeError, match=f"'cpu': {is_cpu}"):
+        loop.train(recipe(tmp_path, steps=1), task(tmp_path), tmp_path / "o")
+
+
 def test_without_a_network_it_is_said_that_the_hub_cannot_be_asked(tmp_path, monkeypatch, capsys):
     def offline(*_, **__):
         raise ConnectionError("no way there\n(a second line)")

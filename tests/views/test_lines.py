@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 import torch
-from kit.runs import with_weights
+from kit.runs import relabelled, with_weights
 
 from transformer import Run, Site, Trace
 from transformer.views.attention.lines import (
@@ -17,6 +17,7 @@ from transformer.views.attention.lines import (
     alignment_weights,
     query_lines,
 )
+from transformer.views.drawing import style
 
 # Two layers x two heads, three queries, four source tokens; every number is exact in float32.
 WORKED = torch.tensor(
@@ -118,6 +119,14 @@ def test_a_line_is_drawn_for_each_weight_of_at_least_the_threshold(run, query, t
     assert sorted((q, k) for q, k, _ in links) == expected
     strengths = [weight for _, _, weight in links]
     assert strengths == sorted(strengths, reverse=True)
+
+
+@pytest.mark.parametrize("label", ["a", "mmmmm", "a word of many letters"])
+def test_a_label_beside_its_token_has_the_room_that_it_takes(run, label):
+    margin = query_lines(relabelled(run, (label,)), "decoder.1.self", 1).layout.margin
+    width = style.fitted(label, 106)[1]
+    assert 0 <= margin.l - max(60, width) <= 16
+    assert margin.r - margin.l == 44  # for the number in front of a key
 
 
 def test_only_the_strongest_of_very_many_lines_are_drawn(run):

@@ -174,6 +174,7 @@ def test_a_picture_is_readable_on_its_own_paper(picture, shown):
         assert layout.title.text
         assert (layout.paper_bgcolor, layout.plot_bgcolor) == (style.PAPER, style.TRANSPARENT)
         assert layout.font.color == style.LIGHT.text
+        assert all(trace.name for trace in figure.data if trace.showlegend)
         text = figure.to_json()
         assert min(font_sizes(json.loads(text)), default=14) >= 14
         assert len(text) < 300_000
