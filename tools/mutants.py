@@ -34,6 +34,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -349,6 +350,8 @@ class Tree:
         change = Change(path, original, after) if path.suffix == ".py" else None
         if change is not None and not is_python(after):
             return "invalid"
+        if change is not None and warns(after):
+            return "noticed"
         while left := [test for test in tests if test not in self._unreliable]:
             path.write_text(after, encoding="utf-8")
             try:
@@ -506,6 +509,18 @@ def is_python(code: str) -> bool:
     except SyntaxError:
         return False
     return True
+
+
+def warns(code: str) -> bool:
+    """Whether Python warns of it, such as of "is" with a literal: for tests an error, which a
+    process that has imported the file cannot see."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            compile(code, "mutant", "exec", dont_inherit=True)
+        except SyntaxError:
+            return True
+    return False
 
 
 def plant(
