@@ -7,7 +7,7 @@ import { KindButtons, Select } from "../../web/controls.js";
 import { stackOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
 import { Section, mounted, useAnswer, useEvent, usePart, trying } from "../../web/part.js";
-import { html, useMemo, useRef } from "../../web/preact.js";
+import { html, useMemo } from "../../web/preact.js";
 import { chosenRow, page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
@@ -150,11 +150,10 @@ const Shift = ({ common }) => {
   const part = usePart();
   const wanted = common && { ...common, k: fields.steps, shown: Number(fields.shown) || null };
   const { answer, asked } = useAnswer(part, "shift", wanted);
-  const model = useRef("");
-  useEvent("run", (run) => {
-    const next = `${run.d_model} ${run.stacks}`;
-    if (next !== model.current) fields.steps = 1; // another model may know fewer positions
-    model.current = next;
+  // Another network may know fewer positions.
+  useEvent("run", ({ d_model: size, stacks }) => {
+    const { d_model: former, stacks: others } = page.before?.run ?? {};
+    if (size !== former || String(stacks) !== String(others)) fields.steps = 1;
   });
   const most = answer?.largest ?? NaN; // until it is known, no number is one of these
   const step = trying((/** @type {import("../../web/types").ChangeOf} */ { target: { value } }) => {
