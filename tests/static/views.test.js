@@ -5,7 +5,9 @@ import test from "node:test";
 import { chance } from "../kit/chance.js";
 import { fire, press, settled } from "../kit/dom.js";
 import { changesOf, requests, drawn, drawnView, prepare, show, texts, valuesOf } from "./drawn.js";
-import { fields } from "../../transformer/web/fields.js";
+import { fields, setFields } from "../../transformer/web/fields.js";
+import { Figure } from "../../transformer/web/figure.js";
+import { openSection, Section } from "../../transformer/web/part.js";
 import { html, signal } from "../../transformer/web/preact.js";
 import { controls, page, setHead, setQuery, shell } from "../../transformer/web/store.js";
 import { Lines } from "../../transformer/views/attention/lines.js";
@@ -433,4 +435,247 @@ test("a large head tells its chosen cell", async () => {
   show({ interventions: changesOf({ type: "ablate", stack: "decoder", layer: 1, heads: [0] }) });
   await settled(element);
   assert.match(texts(element, ".cell-says")[0], /^Layer 1, head 0 is switched off/);
+});
+
+test("a picture's numbers are a table, a page of rows and columns at a time", async () => {
+  const draw = chance(71);
+  for (const [height, width] of [
+    [3, 4],
+    [60, 30],
+    [24, 13],
+  ]) {
+    const z = Array.from({ length: height }, () =>
+      Array.from({ length: width }, () => draw.one([draw.whole(-9, 9), draw.between(-2, 2)])),
+    );
+    const labels = (/** @type {string} */ sign, /** @type {number} */ count) =>
+      Array.from({ length: count }, (_, at) => `${sign}${at}`);
+    const meta = { row_labels: labels("r", height), column_labels: labels("c", width) };
+    const figure = { data: [{ type: "heatmap", z }], layout: { meta, xaxis: {}, yaxis: {} } };
+    const element = await drawn(
+      (part) => html`<${Figure} part=${part} name="some" figure=${figure} />`,
+    );
+    await settled(element, () => element.querySelector(".as-table") !== null);
+    assert.equal(element.querySelector("table"), null);
+    fire(element.querySelector(".as-table"), "toggle", { target: { open: true } });
+    await settled(element);
+    let [top, left] = [0, 0];
+    for (let round = 0; round < 8; round += 1) {
+      const names = (/** @type {string} */ selector) => texts(element, selector);
+      const rows = z.slice(top, top + 24);
+      assert.deepEqual(
+        names("tbody th"),
+        rows.map((_, at) => `${top + at} r${top + at}`),
+      );
+      assert.deepEqual(
+        names("thead th").slice(1),
+        z[0].slice(left, left + 12).map((_, at) => `${left + at} c${left + at}`),
+      );
+      const cell = (/** @type {number} */ value) =>
+        Number.isInteger(value) ? String(value) : value.toFixed(4);
+      assert.deepEqual(
+        names("tbody td"),
+        rows.flatMap((row) => row.slice(left, left + 12).map(cell)),
+      );
+      const pagers = element.querySelectorAll(".pager");
+      const [down, across] = [
+        pagers[0].querySelectorAll("button"),
+        pagers[1].querySelectorAll("button"),
+      ];
+      assert.deepEqual([down.length, across.length], [height > 24 ? 2 : 0, width > 12 ? 2 : 0]);
+      if (down.length)
+        assert.match(
+          pagers[0].textContent,
+          new RegExp(`rows ${top} to ${Math.min(height, top + 24) - 1} of ${height}`),
+        );
+      if (across.length)
+        assert.match(
+          pagers[1].textContent,
+          new RegExp(`columns ${left} to ${Math.min(width, left + 12) - 1} of ${width}`),
+        );
+      const by = draw.one([-1, 1]);
+      const isDown = draw.is();
+      const button = (isDown ? down : across)[by < 0 ? 0 : 1];
+      if (!button) continue;
+      const [at, size, total] = isDown ? [top, 24, height] : [left, 12, width];
+      const to = Math.max(0, at + by * size);
+      const isOff = to === at || to >= total;
+      assert.equal(button.getAttribute("aria-disabled"), String(isOff));
+      press(button);
+      await settled(element);
+      if (isOff) continue;
+      if (isDown) top = to;
+      else left = to;
+    }
+  }
+});
+
+test("positions of a link are checked, and a step to a later one is a whole number that is known", async () => {
+  const draw = chance(72);
+  /** @type {any[]} */
+  const asked = [];
+  show({ adds_positions: true, stacks: ["encoder", "decoder"], d_model: 16 });
+  const shift = {
+    figure: FIGURE,
+    k: 3,
+    fitted: true,
+    n_pairs: 39,
+    largest_miss: 1,
+    relative_miss: 0.25,
+    chance: 0.5,
+    largest: 20,
+  };
+  const element = await drawnView(positions, {
+    positions: { figure: FIGURE },
+    inputs: null,
+    shift: (/** @type {any} */ data) => (asked.push(data), shift),
+  });
+  for (const [texts_, says] of /** @type {[Record<string, string>, RegExp | null][]} */ ([
+    [{ stack: "1" }, null],
+    [{ stack: "2" }, /stack must be .* from 0 to 1; got 2/],
+    [{ steps: "4096" }, null],
+    [{ steps: "4097" }, /steps must be .* from 1 to 4096; got 4097/],
+    [{ steps: "0" }, /steps must be .* from 1 to/],
+    [{ dimensions: "0,15" }, null],
+    [{ dimensions: "0,16" }, /whole numbers from 0 to 15; got 0,16/],
+    [{ dimensions: "1,1" }, /different whole numbers/],
+    [{ dimensions: [...Array(13).keys()].join() }, /1 to 12 different/],
+    [{ dimensions: [...Array(12).keys()].join() }, null],
+  ])) {
+    const [problem] = setFields(texts_);
+    if (says) assert.match(problem, says);
+    else assert.equal(problem, undefined, JSON.stringify(texts_));
+  }
+  Object.assign(fields, { stack: 1, steps: 1 });
+  fields.more = "shift";
+  await settled(element, () => element.querySelector(".steps-k") !== null);
+  await settled(element);
+  assert.deepEqual(asked.at(-1), { run: page.run.run, stack: "decoder", k: 1, shown: 16 });
+  assert.match(
+    texts(element, ".shift-says")[0],
+    /over 39 pairs of positions\) misses by 25\.0 % .* by about 50\.0 %/,
+  );
+  let k = 1;
+  for (let round = 0; round < 15; round += 1) {
+    const value = draw.one([String(draw.whole(-2, 24)), "1.5", ""]);
+    const isRight = /^\d+$/.test(value) && Number(value) >= 1 && Number(value) <= 20;
+    fire(element.querySelector(".steps-k"), "change", { target: { value } });
+    await settled(element);
+    if (isRight) k = Number(value);
+    else assert.match(page.status.text, /^k must be a whole number from 1 to 20; got/);
+    assert.equal(fields.steps, k);
+  }
+  fire(element.querySelector(".steps-shown"), "change", { target: { value: "" } });
+  await settled(element);
+  assert.equal(asked.at(-1).shown, null);
+  fields.steps = 5;
+  show({ adds_positions: true, stacks: ["encoder", "decoder"], d_model: 16 });
+  assert.equal(fields.steps, 5); // the same kind of network
+  show({ adds_positions: true, stacks: ["decoder"], d_model: 16 });
+  assert.equal(fields.steps, 1);
+  fields.more = "";
+  fields.stack = 0;
+});
+
+test("sections are opened by their headings, one by one, or by a link alone", async () => {
+  const names = ["a", "b"];
+  const element = await drawn(() =>
+    names.map(
+      (name) =>
+        html`<${Section} key=${name} name=${name} title=${name} finding=${`f${name}`}><i>${name}</i><//>`,
+    ),
+  );
+  const open = () =>
+    element
+      .querySelectorAll(".section")
+      .map((/** @type {any} */ each) => each.hasAttribute("open"));
+  const drawnBodies = () => texts(element, "i");
+  const [a, b] = element.querySelectorAll("summary");
+  assert.deepEqual([open(), drawnBodies()], [[false, false], []]);
+  press(a);
+  await settled(element);
+  assert.deepEqual([open(), drawnBodies(), fields.more], [[true, false], ["a"], "a"]);
+  press(b); // the other stays: it would move the one that is pressed
+  await settled(element);
+  assert.deepEqual([open(), fields.more], [[true, true], "b"]);
+  press(b);
+  await settled(element);
+  assert.deepEqual([open(), drawnBodies(), fields.more], [[true, false], ["a", "b"], ""]); // what was drawn is kept
+  press(b);
+  await settled(element);
+  fields.more = "a"; // a link: this one alone
+  await settled(element);
+  assert.deepEqual(open(), [true, false]);
+  /** @type {string[]} */
+  const tabs = [];
+  shell.openTab = (name) => void tabs.push(name);
+  openSection("b", "model");
+  await settled(element, () => globalThis.document.activeElement === b);
+  assert.deepEqual([open(), tabs, fields.more], [[false, true], ["model"], "b"]);
+  openSection("a");
+  await settled(element);
+  assert.deepEqual([open(), tabs], [[true, false], ["model"]]);
+  fields.more = "";
+  await settled(element);
+  assert.deepEqual(open(), [false, false]);
+});
+
+test("the lens turns to the page of the chosen token; a press on a column chooses one", async () => {
+  const figure = (/** @type {number} */ columns) => ({
+    data: [
+      {
+        type: "heatmap",
+        z: [Array(columns).fill(0.5)],
+        colorscale: [
+          [0, "#fff"],
+          [1, "#000"],
+        ],
+      },
+    ],
+    layout: {
+      ...{ width: 400, height: 300, margin: { l: 50, r: 20, t: 30, b: 40 } },
+      meta: { total: 25, best: [Array(columns).fill("x")], row_labels: ["0", "1"] },
+      xaxis: { ticktext: [] },
+      xaxis2: { ticktext: [] },
+      yaxis: { ticktext: [] },
+    },
+  });
+  /** @type {any[]} */
+  const asked = [];
+  const labels = Array.from({ length: 27 }, (_, at) => `␣${at}`);
+  fields.lens = 0;
+  show({ labels, trace_start: 2, n_prompt: 20, last_read: 26, probabilities: Array(7).fill(0.5) });
+  fields.more = "lens";
+  const element = await drawnView(prediction, {
+    journey: null,
+    lens: (/** @type {any} */ data) => (
+      asked.push(data.first),
+      { figure: figure(10), columns: 10, tied: true, predicts: true }
+    ),
+  });
+  await settled(element, () => element.querySelector(".lens-box .pager button") !== null);
+  assert.match(texts(element, ".lens-box .pager")[0], /tokens 0 to 9 of 25/);
+  assert.match(texts(element, ".lens-says")[0], /output layer and embedding are one matrix/);
+  for (const [index, first] of [
+    [14, 10],
+    [21, 10],
+    [22, 20],
+    [26, 20],
+    [2, 0],
+    [1, 0],
+  ]) {
+    setQuery({ stack: "decoder", index });
+    await settled(element);
+    assert.equal(fields.lens, first, String(index));
+  }
+  assert.deepEqual([...new Set(asked)], [0, 10, 20]);
+  press(element.querySelectorAll(".lens-box .pager button")[1]);
+  await settled(element);
+  assert.equal(fields.lens, 10);
+  fire(element.querySelector("[data-picture=lens]"), "plotly_click", {
+    points: [{ x: 2.2, y: 0 }],
+  });
+  assert.deepEqual(page.query, { stack: "decoder", index: 2 + 10 + 2 });
+  show({ labels, trace_start: 2, n_prompt: 20, last_read: 26, probabilities: Array(7).fill(0.5) });
+  assert.equal(fields.lens, 0);
+  fields.more = "";
 });
