@@ -98,6 +98,9 @@ def test_a_page_without_a_server_writes_and_draws_each_tab(
         page.locator(f"{part}[data-rev]:not([aria-busy])").wait_for()
     expect(page.locator(".ranking tr.chosen .sorted, .ranking tr.chosen th")).not_to_have_count(0)
     expect(page.locator(".equation-tensor").first).to_contain_text("×")
+    page.locator("[data-tab-id=learn]").click()
+    page.evaluate("document.body.classList.add('projector')")
+    expect(page.locator("#learn p")).to_have_css("font-size", "24px")
     expect(page.locator("#status .problem")).to_be_hidden()
     assert complaints == []
     context.close()

@@ -112,7 +112,8 @@ const CONTROLS = {
     const menu = html`<select aria-label=${label} value=${value} onChange=${take}>${optionsOf(choices ?? [], value)}</select>`;
     return container === false ? menu : labelled(label, menu);
   },
-  html: ({ value }) => html`<div dangerouslySetInnerHTML=${{ __html: value }} />`,
+  html: ({ value }) =>
+    html`<div class="html-container" dangerouslySetInnerHTML=${{ __html: value }} />`,
 };
 
 /** @param {Described} props */
