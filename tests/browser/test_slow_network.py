@@ -1,7 +1,7 @@
 """A slow network: responses come late, and in another order than they were asked for."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from kit.browser import Visit, held_back
@@ -11,9 +11,12 @@ SOON_MS = 500  # what a wrong press would need to be seen
 
 
 @pytest.fixture
-def bundled(visit, address: str) -> Visit:
-    """A page with the bundled models, of which the server answers all: it is what is watched."""
-    return visit(address, tab="Journey")
+def bundled(door: Visit) -> Iterator[Visit]:
+    """The page as it opens; nothing is held back any more afterwards."""
+    door.go("model=stories&tab=journey")
+    door.wait_drawn(".journey")
+    yield door
+    door.page.unroute_all(behavior="ignoreErrors")
 
 
 def model_late(page: Page) -> Callable[[], None]:
