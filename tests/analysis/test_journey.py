@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from transformer.model.sites import sites_of
 from transformer.server.kept import experiments as module
 from transformer.server.kept.service import Service
 from transformer.server.page.resources import answer
+from transformer.views.journey.journey import answer_deciding
 from transformer.views.registry import PICTURES
 
 TEXT = "The fox said hello to the bird"
@@ -324,3 +326,12 @@ def test_deciding_heads_are_those_whose_zeros_change_the_token(family, tokenizer
                         wanted.add((site, head))
     assert set(deciding_heads(model, run, place)) == wanted
     assert wanted
+
+
+def test_heads_that_decide_are_listed_and_unknown_ones_are_not_counted(tiny_model: Model) -> None:
+    run = tiny_model.trace("the fox")
+    heads = [(Site("decoder", 1, "self"), 3)]
+    listed = {"stack": "decoder", "layer": 1, "kind": "self", "head": 3}
+    for decides, wanted in ((None, {"n": None, "heads": []}), (heads, {"n": 1, "heads": [listed]})):
+        models: Any = SimpleNamespace(ask=lambda *_, decides=decides, **__: decides)
+        assert answer_deciding(models, run) == wanted

@@ -33,7 +33,13 @@ def test_the_page_exists_in_five_languages():
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_catalogue_has_every_sentence_and_fits_it(path):
     assert list(problems(path)) == [], "run: python -m transformer.messages update, and translate"
-    assert updated(path) == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_catalogue_is_as_update_writes_it_without_what_is_gone(path, tmp_path):
+    text, copy = path.read_text(encoding="utf-8"), tmp_path / path.name
+    copy.write_text(f'{text}\nmsgid "gone"\nmsgstr "fort"\n', encoding="utf-8")
+    assert updated(copy) == text
 
 
 @pytest.mark.parametrize("language", languages()[1:])

@@ -100,6 +100,12 @@ def test_the_nearest_tokens_have_the_largest_cosines(family):
     (bars,) = answer["figure"].data
     np.testing.assert_array_equal(bars.x, [1, *answer["cosines"]])
     assert len(bars.x) == 11
+    for embedding in model.network.embeddings.values():
+        table = embedding.tokens.weight
+        table[:] = -table[own].clone()
+        table[own] *= -1
+    opposite = answer_nearest_tokens(queries(model), run, position=place)
+    np.testing.assert_allclose(opposite["cosines"], -1, atol=1e-6)  # the token itself is no match
     with pytest.raises(ValueError, match="position must be a whole number"):
         answer_nearest_tokens(queries(model), run, position=len(run.ids))
 
