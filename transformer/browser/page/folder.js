@@ -18,7 +18,11 @@ const keep = async (names) => {
     await new Promise((done) =>
       serviceWorker.addEventListener("controllerchange", done, { once: true }),
     );
-  for (const name of names) await (await fetch(name, { cache: "force-cache" })).body?.cancel(); // the worker keeps it
+  // The worker keeps what is read; Firefox reports an answer that is not read to its end as an error.
+  for (const name of names) {
+    const { body } = await fetch(name, { cache: "force-cache" });
+    await body?.pipeTo(new WritableStream());
+  }
 };
 
 const address = (/** @type {string} */ name) => new URL(name, document.baseURI).href;
