@@ -56,6 +56,37 @@ test("a fault ends the engine: the page says that it computes nothing", async ()
   assert.deepEqual([engine.isOver, page.inBrowser], [true, []]);
 });
 
+test("files that the worker cannot read as blobs are sent as bytes", async () => {
+  const door = {
+    address: String,
+    source: (/** @type {string} */ name) => new Blob([`text of ${name}`]),
+  };
+  const models = {
+    small: { files: { "config.json": 9, "a.safetensors": 5 }, page: { run: { run: "example" } } },
+  };
+  const engine = new Engine(door, models);
+  /** @type {any[]} */
+  const calls = [];
+  const call = async (/** @type {string} */ _, /** @type {any} */ data) => {
+    calls.push(data);
+    if (data.kernel instanceof Blob) throw new Error("not to be read"); // as WebKit, from a file
+  };
+  engine.caller = Promise.resolve({ call, end: () => {} });
+  await engine.load("small");
+  const [, { files, kernel }] = calls;
+  const texts = [...files.map((/** @type {any} */ file) => file.source), kernel];
+  assert.deepEqual(
+    texts.map((bytes) => new TextDecoder().decode(bytes)),
+    ["text of config.json", "text of a.safetensors", "text of kernel.wasm"],
+  );
+  assert.equal(calls.length, 2);
+  // Addresses are read again by nobody: what is not there stays away.
+  const folder = new Engine({ address: String, source: String }, models);
+  const refusing = async () => Promise.reject(new Error("not there"));
+  folder.caller = Promise.resolve({ call: refusing, end: () => {} });
+  await assert.rejects(folder.load("small"), /not there/);
+});
+
 test("of works in the background the newest is done first, and other events go between", async () => {
   /** @type {string[]} */
   const order = [];

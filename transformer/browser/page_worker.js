@@ -11,7 +11,7 @@ import { collect, serve } from "./worker.js";
 
 /** @typedef {import("../web/types").PlainValues} PlainValues */
 /** @typedef {import("./item.js").Item} Item */
-/** @typedef {{ name: string, size: number, source: import("./page/fetched.js").FileSource }} File */
+/** @typedef {{ name: string, size: number, source: import("./page/fetched.js").FileContent }} File */
 
 const runs = new Runs();
 

@@ -83,16 +83,22 @@ export class Engine {
       );
     const progress = (/** @type {unknown} */ got) => (loading.value = { got: Number(got), all });
     progress(0);
-    const { source } = this.door;
-    const sized = Object.entries(files).map(async ([name, size]) => ({
-      ...{ name, size, source: await source(name) },
-    }));
-    const data = {
-      ...{ model, facts: page.run, batch: page.batch, kernel: await source("kernel.wasm") },
-      files: await Promise.all(sized),
+    const names = [...Object.keys(files), "kernel.wasm"];
+    const sources = await Promise.all(names.map((name) => this.door.source(name)));
+    const load = (/** @type {import("./fetched.js").FileContent[]} */ contents) => {
+      const sized = Object.entries(files).map(([name, size], at) => ({
+        ...{ name, size, source: contents[at] },
+      }));
+      const { run: facts, batch } = page;
+      const data = { model, facts, batch, files: sized, kernel: contents[contents.length - 1] };
+      return this._call("load", data, { progress });
     };
     try {
-      await this._call("load", data, { progress });
+      await load(sources).catch(async (error) => {
+        if (error.isFault || sources.some((source) => typeof source === "string")) throw error;
+        // WebKit lets no worker read a blob of a page that was opened from a file.
+        return load(await Promise.all(sources.map((source) => new Response(source).arrayBuffer())));
+      });
       state.inBrowser = [...state.inBrowser, model];
     } finally {
       loading.value = null;

@@ -4,10 +4,11 @@ import { say } from "../../web/messages.js";
 import { unpackedStream } from "./packed.js";
 
 /** @typedef {string | Blob} FileSource of a file: its address, or its packed text */
+/** @typedef {FileSource | ArrayBuffer} FileContent the same, or the bytes of the text */
 
 const lost = () => new Error(say("A part of the page could not be loaded; reload the page."));
 
-/** @type {(source: FileSource) => Promise<ReadableStream<Uint8Array<ArrayBuffer>>>} */
+/** @type {(source: FileContent) => Promise<ReadableStream<Uint8Array<ArrayBuffer>>>} */
 const streamOf = async (source) => {
   if (typeof source !== "string") return unpackedStream(source);
   const { ok, body } = await fetch(source, { priority: "low" });
@@ -15,7 +16,7 @@ const streamOf = async (source) => {
   throw lost();
 };
 // A file in parts, as they come. Raises Error, a sentence.
-/** @type {(source: FileSource) => AsyncGenerator<Uint8Array<ArrayBuffer>>} */
+/** @type {(source: FileContent) => AsyncGenerator<Uint8Array<ArrayBuffer>>} */
 export async function* partsOf(source) {
   try {
     const reader = (await streamOf(source)).getReader();
@@ -29,7 +30,7 @@ export async function* partsOf(source) {
   }
 }
 // A file, whole.
-/** @type {(source: FileSource) => Promise<ArrayBuffer>} */
+/** @type {(source: FileContent) => Promise<ArrayBuffer>} */
 export const wholeOf = async (source) => {
   try {
     return await new Response(await streamOf(source)).arrayBuffer();

@@ -46,13 +46,13 @@ export const unzippedText = (bytes) => inflatedAnswer(bytes).text();
 /** @type {(text: string) => Uint8Array<ArrayBuffer>} */
 export const bytesOf = (text) => decoderOf(text.length)(new TextEncoder().encode(text));
 
-// The same of a text that is a blob, part by part.
-/** @type {(text: Blob) => ReadableStream<Uint8Array<ArrayBuffer>>} */
+// The same of a text that is a blob or bytes, part by part.
+/** @type {(text: Blob | ArrayBuffer) => ReadableStream<Uint8Array<ArrayBuffer>>} */
 export const unpackedStream = (text) => {
-  const decode = decoderOf(text.size);
+  const decode = decoderOf(text instanceof Blob ? text.size : text.byteLength);
   /** @type {TransformStream<Uint8Array, Uint8Array<ArrayBuffer>>} */
   const decoding = new TransformStream({
     transform: (part, control) => control.enqueue(decode(part)),
   });
-  return inflated(text.stream().pipeThrough(decoding));
+  return inflated(/** @type {ReadableStream} */ (new Response(text).body).pipeThrough(decoding));
 };
