@@ -568,11 +568,10 @@ def outcomes(trees: Sequence[Tree], given: argparse.Namespace) -> Callable[[Tree
 def script_outcomes(
     trees: Sequence[Tree], given: argparse.Namespace
 ) -> Callable[[Tree, Mutant], str]:
-    """Prepare the tests in each tree; returns the outcome of a mutant in JavaScript."""
-    node = {
-        tree: NodeTests(tree.folder, BUILD / f"{tree.folder.name}-node", _environment(tree.folder))
-        for tree in trees
-    }
+    """Prepare the tests; returns the outcome of a mutant in JavaScript."""
+    first = trees[0].folder
+    prepared = NodeTests(first, BUILD / "node", _environment(first))
+    node = {tree: prepared.in_tree(tree.folder) for tree in trees}
     if given.browser:
         for tree in trees:
             tree.collect(["tests/browser"])
