@@ -169,8 +169,9 @@ def test_weights_are_a_softmax_over_what_the_other_mask_allows(read, site, which
         for head, weights in ((1, each[1]), ("mean", each.mean(dim=0))):
             found = without_mask(batch, row, site, head, which)
             np.testing.assert_allclose(found.weights, weights, atol=1e-9)
-            z = mask_removed(batch, row, site, head, which).data[0].z
-            np.testing.assert_allclose(z, weights.masked_fill(~left, torch.nan), atol=1e-6)
+            (cells, *_) = mask_removed(batch, row, site, head, which).data
+            np.testing.assert_allclose(cells.z, weights.masked_fill(~left, torch.nan), atol=1e-6)
+            np.testing.assert_allclose(cells.customdata[..., 1], weights, atol=1e-6)
             freed = (weights * (left & ~allowed)).sum(dim=-1)[is_text[row]]
             assert found.mean_freed_weight == pytest.approx(float(freed.mean()), abs=1e-9)
 

@@ -323,6 +323,16 @@ def test_what_can_be_measured_is_what_is_recorded_or_the_network_says(ground, ti
         of(ground, "contribution", silent | {"head": 2})
 
 
+def test_nothing_after_the_last_forced_token_is_all_as_before(tiny_model, experiments):
+    intact = tiny_model.generate(TEXT, max_new_tokens=4).ids
+    for n_tokens in (2, 4):
+        run = tiny_model.generate(TEXT, max_new_tokens=n_tokens, forced_tokens=[70, 71])
+        context = GradingContext(run=run, models=experiments.queries)
+        later = [here == there for here, there in zip(run.ids[-2:], intact[-2:], strict=True)]
+        share = 1 if n_tokens == 2 else sum(later) / 2
+        assert of(context, "later_alike", {}) == share
+
+
 def test_tokens_of_a_text_that_has_slid_keep_their_numbers(tiny_model, experiments):
     run = tiny_model.generate("the fox said hello to the dog and the cat", max_new_tokens=24)
     start = run.trace_start
