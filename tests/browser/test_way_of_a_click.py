@@ -53,6 +53,7 @@ def test_a_press_and_a_click_on_a_head_run_through_few_scripts(page: Visit) -> N
     tools.send("Profiler.startPreciseCoverage", counts)
     page.generate("The fox said")  # both are the second of their kind: the first loads things
     page.press(page.head(1, 1), ".attention")
+    page.page.wait_for_function("() => !viz.isLeading")  # the link has led down to its tab
     with noted(tools) as press:
         page.generate("The dog said")
         expect(page.page.locator("#stop")).to_be_disabled()  # Gradio has heard of the end

@@ -304,6 +304,9 @@ class Visit:
         if not tab.is_visible():
             self.page.locator(".all-tools").click()
         tab.click()
+        # Gradio tells the page a little later; the journey has no tabs in sight.
+        is_first = "isFirst => document.body.matches('.first') === isFirst"
+        self.page.wait_for_function(is_first, arg=name == "Journey")
 
     def cell(self, row: int, column: int, large: str = "#attention .large") -> tuple[float, float]:
         """Where on the page a cell of a large heatmap is: x, y of its middle."""
