@@ -384,6 +384,10 @@ test("a tab is opened by its name, also from the menu of those that do not fit",
   assert.equal(page.tabWanted, "learn");
   assert.equal(gradio.openTab("none"), undefined);
   assert.equal(shell.openTab, gradio.openTab);
+  // Gradio tells of each later, when another is wanted, and of one that the visitor has pressed.
+  gradio.openTab("learn");
+  const told = ["attention", "masks", "learn", "masks"];
+  assert.deepEqual(told.map(gradio.isWanted), [false, false, true, true]);
 });
 
 test("where the text fills the window a press on a tab leads down to it, but not against the visitor", async () => {

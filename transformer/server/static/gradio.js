@@ -101,6 +101,15 @@ const tabButtons = () => {
   return buttons;
 };
 
+/** @type {Set<string>} */
+const onTheirWay = new Set(); // tabs that were pressed here, of which Gradio has not told yet
+// Whether a tab that Gradio tells to be open is wanted: it tells a little later, when another may be on its way.
+/** @type {(name: string) => boolean} */
+export const isWanted = (name) => {
+  if (onTheirWay.delete(name) && name !== page.tabWanted) return false;
+  onTheirWay.clear();
+  return true;
+};
 // Open a tab by its name, unless it is open; a server's answer would be the only other way. Returns
 // its button.
 /** @type {(name: string) => HTMLElement | undefined} */
@@ -109,6 +118,7 @@ export const openTab = (name) => {
   const button = tabButtons().get(name);
   if (button?.getAttribute("aria-selected") !== "true") {
     letPressedGo(); // a link there may be elsewhere on the other tab: its picture is seen from the top
+    if (button) onTheirWay.add(name);
     button?.click();
   }
   return button;

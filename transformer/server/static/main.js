@@ -18,7 +18,7 @@ import {
 import { declared } from "../../web/declared.js";
 import { controls, page, setQuery, emit, showWaiting } from "../../web/store.js";
 import { bindField, fields, setFields } from "../../web/fields.js";
-import { openTab, typed } from "./gradio.js";
+import { isWanted, openTab, typed } from "./gradio.js";
 import { BACK } from "./presses.js";
 import { followPointer } from "../../web/pointer.js";
 import { asksForServer, isEmbedded, withoutEmbed } from "../../web/link_text.js";
@@ -123,8 +123,8 @@ effect(() => {
 // Gradio shows a tab: by itself as the page opens, later because a visitor opens it; see server/page/layout.py.
 /** @type {(name: string) => void} */
 export const tabShown = (name) => {
-  if (page.isLaidOut) fields.tab = name;
-  else openTab(page.tabWanted);
+  if (!page.isLaidOut) openTab(page.tabWanted);
+  else if (isWanted(name)) fields.tab = name;
   page.isLaidOut = true;
 };
 effect(() => void openTab(fields.tab));
