@@ -27,6 +27,8 @@ SECTIONS = (
     ("attention", "head_metrics", ".ranking"), ("model", "equations", ".equations"),
 )  # fmt: skip
 OFF = Ablate("decoder", 0, heads=[0])
+PROJECT = """import('page').then(({ modules }) => {
+    modules['web/store.js'].page.projector = true; })"""
 # Waits until the browser has the first model's files, the last that it loads.
 KEPT = """async () => { for (;;) { await new Promise(done => setTimeout(done, 100));
     const names = (await caches.keys()).filter(name => name.endsWith(" models"));
@@ -99,7 +101,7 @@ def test_a_page_without_a_server_writes_and_draws_each_tab(
     expect(page.locator(".ranking tr.chosen .sorted, .ranking tr.chosen th")).not_to_have_count(0)
     expect(page.locator(".equation-tensor").first).to_contain_text("×")
     page.locator("[data-tab-id=learn]").click()
-    page.evaluate("document.body.classList.add('projector')")
+    page.evaluate(PROJECT)
     expect(page.locator("#learn p")).to_have_css("font-size", "24px")
     expect(page.locator("#status .problem")).to_be_hidden()
     assert complaints == []
