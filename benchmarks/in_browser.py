@@ -90,12 +90,13 @@ class Files(SimpleHTTPRequestHandler):
     def copyfile(self, source: Any, outputfile: Any) -> None:
         """Send a file as fast as the line is."""
         time.sleep(self.delay_s)
-        while part := source.read(LINE):
-            with Files.lock:
-                Files.latest = max(Files.latest, time.monotonic()) + len(part) / self.a_s
-                until = Files.latest
-            time.sleep(max(0.0, until - time.monotonic()))
-            outputfile.write(part)
+        with suppress(ConnectionError):  # the page was closed
+            while part := source.read(LINE):
+                with Files.lock:
+                    Files.latest = max(Files.latest, time.monotonic()) + len(part) / self.a_s
+                    until = Files.latest
+                time.sleep(max(0.0, until - time.monotonic()))
+                outputfile.write(part)
 
 
 class Visit:
